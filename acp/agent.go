@@ -1,0 +1,219 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"holdfast/acp/rpc"
+	"holdfast/goals"
+	"holdfast/session"
+)
+
+// Backend is what the agent works with once the store is open.
+type Backend struct {
+	Engine *session.Engine
+	Goals  *goals.Service
+	// ModelError says why no model can be used here, or nil.
+	ModelError func() error
+	// Scripted tells that the model plays a script, which every surface says.
+	Scripted func() bool
+}
+
+// Options of an agent.
+type Options struct {
+	Version string
+	// Backend opens everything slow. It is called once, beside initialize; its error is what session requests answer with.
+	Backend func(context.Context) (*Backend, error)
+	// Initialized is called after the answer to initialize went out, Wanted at the first session request.
+	Initialized func()
+	Wanted      func()
+	Now         func() time.Time
+	Log         zerolog.Logger
+}
+
+// Agent serves one client. Serve waits for every goroutine it started.
+type Agent struct {
+	Options
+	conn *rpc.Conn
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	ready   chan struct{} // closed when back and backErr are set
+	back    *Backend
+	backErr error
+
+	mu          sync.Mutex
+	initialized bool
+	client      client
+	lanes       map[string]*lane
+	open        map[session.SessionID]*follower
+}
+
+// client is what the peer said of itself.
+type client struct {
+	name string
+}
+
+// NewAgent returns an agent; Serve runs it.
+func NewAgent(o Options) *Agent {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Agent{Options: o, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lanes: map[string]*lane{}, open: map[session.SessionID]*follower{}}
+}
+
+// Serve works until the connection ends.
+func (a *Agent) Serve(connect func(rpc.Handler) *rpc.Conn) {
+	a.wg.Go(func() {
+		a.back, a.backErr = a.Backend(a.ctx)
+		close(a.ready)
+	})
+	a.mu.Lock() // a request may arrive before conn is set
+	a.conn = connect(a)
+	a.mu.Unlock()
+	<-a.conn.Done()
+	a.cancel()
+	a.wg.Wait()
+}
+
+// backend waits for the store.
+func (a *Agent) backend(ctx context.Context) (*Backend, error) {
+	select {
+	case <-a.ready:
+		return a.back, a.backErr
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// lane keeps the order of what concerns one session while different sessions go on side by side.
+type lane struct{ last chan struct{} }
+
+// inLane runs fn after everything given to the same lane before.
+func (a *Agent) inLane(key string, fn func()) {
+	a.mu.Lock()
+	l := a.lanes[key]
+	if l == nil {
+		l = &lane{}
+		a.lanes[key] = l
+	}
+	before, done := l.last, make(chan struct{})
+	l.last = done
+	a.mu.Unlock()
+	a.wg.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		fn()
+		a.mu.Lock()
+		if l.last == done {
+			delete(a.lanes, key)
+		}
+		a.mu.Unlock()
+	})
+}
+
+// methods that need no session in their lane share one.
+const globalLane = ""
+
+// laneOf reads only the session id; anything odd is reported by the handler itself.
+func laneOf(params json.RawMessage) string {
+	var p struct {
+		SessionID any `json:"sessionId"`
+	}
+	_ = json.Unmarshal(params, &p) // the handler decodes again and says what is wrong
+	if id, ok := p.SessionID.(string); ok {
+		return id
+	}
+	return globalLane
+}
+
+// Request implements rpc.Handler. It is called in order of arrival and hands everything slow to a lane.
+func (a *Agent) Request(ctx context.Context, req *rpc.Request) {
+	if req.Method == "initialize" {
+		a.initialize(req)
+		return
+	}
+	a.mu.Lock()
+	ok := a.initialized
+	a.mu.Unlock()
+	if !ok {
+		req.Fail(&rpc.Error{Code: rpc.CodeInvalidRequest, Message: "Call initialize first."})
+		return
+	}
+	h, known := handlers[req.Method]
+	if !known {
+		req.Fail(&rpc.Error{Code: rpc.CodeMethodNotFound, Message: "Unknown method " + req.Method + ".", Data: map[string]any{"method": req.Method}})
+		return
+	}
+	if a.Wanted != nil {
+		a.Wanted()
+	}
+	a.inLane(laneOf(req.Params), func() {
+		b, err := a.backend(ctx)
+		if err == nil {
+			err = h(a, ctx, b, req)
+		}
+		if err != nil {
+			e := toError(err, session.SessionID(laneOf(req.Params)))
+			if e.Code == rpc.CodeInternalError {
+				a.Log.Error().Err(err).Str("method", req.Method).Msg("a request failed")
+			}
+			req.Fail(e)
+		}
+	})
+}
+
+// Notification implements rpc.Handler. Unknown ones are ignored.
+func (a *Agent) Notification(_ context.Context, method string, params json.RawMessage) {
+	a.mu.Lock()
+	ok := a.initialized
+	a.mu.Unlock()
+	if !ok || method != "session/cancel" {
+		return
+	}
+	a.inLane(laneOf(params), func() {
+		b, err := a.backend(a.ctx)
+		if err != nil {
+			return
+		}
+		if err := a.cancelSession(b, session.SessionID(laneOf(params))); err != nil {
+			a.Log.Error().Err(err).Msg("a cancel failed")
+		}
+	})
+}
+
+// handler answers one method. It replies itself or returns the error to answer with.
+type handler func(a *Agent, ctx context.Context, b *Backend, req *rpc.Request) error
+
+var handlers map[string]handler
+
+func init() {
+	handlers = map[string]handler{
+		"authenticate":          (*Agent).authenticate,
+		"session/new":           (*Agent).newSession,
+		"session/load":          (*Agent).loadSession,
+		"session/resume":        (*Agent).resumeSession,
+		"session/list":          (*Agent).listSessions,
+		"session/close":         (*Agent).closeSession,
+		"session/set_mode":      (*Agent).setMode,
+		"session/prompt":        (*Agent).prompt,
+		"create_goal":           (*Agent).createGoal,
+		"get_goal":              (*Agent).getGoal,
+		"update_goal":           (*Agent).updateGoal,
+		"_holdfast/create_goal": (*Agent).createGoal,
+		"_holdfast/get_goal":    (*Agent).getGoal,
+		"_holdfast/update_goal": (*Agent).updateGoal,
+	}
+}
+
+func (a *Agent) follower(id session.SessionID) *follower {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open[id]
+}

@@ -1,0 +1,97 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "holdfast/acp/v1"
+	"holdfast/session"
+)
+
+// questionParams is the permission request for an approval. One that is raised again says when it was asked first, and for what goal.
+func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPermissionRequest, error) {
+	var it session.Item
+	var unknown []string
+	err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) error {
+		ef, err := tx.Effect(p.Effect)
+		if err != nil {
+			return err
+		}
+		if it, err = tx.Item(ef.Item); err != nil {
+			return err
+		}
+		for _, id := range p.Unknown {
+			u, err := tx.Effect(id)
+			if err != nil {
+				return err
+			}
+			unknown = append(unknown, u.Plan.Title)
+		}
+		return nil
+	})
+	if err != nil {
+		return v1.RequestPermissionRequest{}, fmt.Errorf("load what question %s is about: %w", p.ID, err)
+	}
+	full, key := toolUpdate(it, false)
+	if sh := f.shown(it.ID); sh.tool != key { // the client must know the call before it is asked about it
+		first, _ := toolUpdate(it, sh.tool == "")
+		f.send(first)
+		sh.tool = key
+	}
+	call := *full.ToolCallUpdate
+	if again {
+		call.Title += " (asked at " + p.AskedAt.Local().Format("15:04") + f.goalSuffix() + ")"
+	}
+	if len(unknown) > 0 {
+		text := "These operations were started and their outcome is unknown:\n- " + strings.Join(unknown, "\n- ") +
+			"\nNothing else is done without your word until you say whether they happened."
+		call.Content = append(slices.Clone(call.Content), v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})
+		call.Title += " [an outcome is unknown: " + strings.Join(unknown, ", ") + "]"
+	}
+	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(len(unknown) > 0)}, nil
+}
+
+func (f *follower) goalSuffix() string {
+	v, err := f.b.Goals.Get(f.ctx, "", f.id)
+	if err != nil || v.Status.Ended() {
+		return ""
+	}
+	objective, _, _ := strings.Cut(v.Objective, "\n")
+	return ", goal: " + objective
+}
+
+func options(unknown bool) []v1.PermissionOption {
+	out := []v1.PermissionOption{
+		{OptionID: session.OptionAllow, Name: "Allow once", Kind: v1.PermissionOptionKindAllowOnce},
+		{OptionID: session.OptionReject, Name: "Reject", Kind: v1.PermissionOptionKindRejectOnce},
+	}
+	if unknown {
+		out = append(out,
+			v1.PermissionOption{OptionID: session.OptionHappened, Name: "The unknown operation happened", Kind: v1.PermissionOptionKindRejectOnce},
+			v1.PermissionOption{OptionID: session.OptionNotHappened, Name: "It did not happen", Kind: v1.PermissionOptionKindRejectOnce})
+	}
+	return out
+}
+
+// askPermission puts a question to the client. An empty option means that nobody answered it: never an answer for the user.
+func (a *Agent) askPermission(ctx context.Context, params v1.RequestPermissionRequest) (string, error) {
+	var answer struct {
+		Outcome struct {
+			Outcome  string `json:"outcome"`
+			OptionID string `json:"optionId"`
+		} `json:"outcome"`
+	}
+	if err := a.conn.Call(ctx, "session/request_permission", params, &answer); err != nil {
+		return "", err
+	}
+	if answer.Outcome.Outcome != "selected" {
+		return "", nil
+	}
+	offered := slices.ContainsFunc(params.Options, func(o v1.PermissionOption) bool { return string(o.OptionID) == answer.Outcome.OptionID })
+	if !offered {
+		return session.OptionReject, nil // an option nobody offered is no permission
+	}
+	return answer.Outcome.OptionID, nil
+}

@@ -1,0 +1,317 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast/acp/rpc"
+	v1 "holdfast/acp/v1"
+	"holdfast/goals"
+	"holdfast/session"
+)
+
+// update is one session/update of protocol version 1.
+type update = v1.SessionUpdate
+
+// interruptedMark follows the text of an answer that was cut off.
+const interruptedMark = "\n\n[interrupted here; the rest was lost]"
+
+func (a *Agent) notify(id session.SessionID, u update) {
+	err := a.conn.Notify("session/update", v1.SessionNotification{SessionID: v1.SessionID(id), Update: u})
+	if err != nil && !errors.Is(err, rpc.ErrClosed) {
+		a.Log.Error().Err(err).Msg("an update could not be sent")
+	}
+}
+
+// parse decodes the parameters of a request as leniently as the schema asks.
+func parse[T any](req *rpc.Request) (T, error) {
+	var v T
+	err := v1.Decode(req.Params, &v)
+	var me *v1.MemberError
+	if errors.As(err, &me) {
+		return v, &invalid{me.Member, me.Message}
+	}
+	return v, err
+}
+
+func raw(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("acp: encode %T: %v", v, err))
+	}
+	return b
+}
+
+func textBlock(text string) v1.ContentBlock {
+	return v1.ContentBlock{Text: &v1.TextContent{Text: strings.ToValidUTF8(text, "\uFFFD")}}
+}
+
+// textChunk is a fragment of a message; what has no kind of its own is said by the agent.
+func textChunk(kind session.ItemKind, id session.ItemID, text string) update {
+	c := &v1.ContentChunk{Content: textBlock(text), MessageID: v1.MessageID(id)}
+	switch kind {
+	case session.ItemThought:
+		return update{AgentThoughtChunk: c}
+	case session.ItemUser:
+		return update{UserMessageChunk: c}
+	}
+	return update{AgentMessageChunk: c}
+}
+
+// userChunks repeats what the user sent, block by block.
+func userChunks(it session.Item) []update {
+	var blocks []v1.ContentBlock
+	if len(it.Body.Blocks) == 0 || json.Unmarshal(it.Body.Blocks, (*blockList)(&blocks)) != nil || len(blocks) == 0 {
+		return []update{textChunk(session.ItemUser, it.ID, it.Body.Text)}
+	}
+	var out []update
+	for _, b := range blocks {
+		out = append(out, update{UserMessageChunk: &v1.ContentChunk{Content: b, MessageID: v1.MessageID(it.ID)}})
+	}
+	return out
+}
+
+// blockList decodes stored content blocks.
+type blockList []v1.ContentBlock
+
+func (l *blockList) UnmarshalJSON(b []byte) error {
+	var items []json.RawMessage
+	if err := json.Unmarshal(b, &items); err != nil {
+		return err
+	}
+	for _, item := range items {
+		var c v1.ContentBlock
+		if err := v1.Decode(item, &c); err != nil {
+			return err
+		}
+		*l = append(*l, c)
+	}
+	return nil
+}
+
+// flatten turns a prompt into text for the model, and keeps the blocks for the replay.
+func flatten(blocks []v1.ContentBlock) (string, json.RawMessage, error) {
+	if len(blocks) == 0 {
+		return "", nil, &invalid{"prompt", "the prompt is empty"}
+	}
+	var parts []string
+	for i, b := range blocks {
+		switch {
+		case b.Text != nil:
+			parts = append(parts, b.Text.Text)
+		case b.ResourceLink != nil:
+			parts = append(parts, fmt.Sprintf("[%s](%s)", b.ResourceLink.Name, b.ResourceLink.Uri))
+		case b.Resource != nil:
+			var r v1.TextResourceContents
+			if err := v1.Decode(b.Resource.Resource, &r); err != nil {
+				return "", nil, &invalid{fmt.Sprintf("prompt[%d]", i), "only text resources can be embedded"}
+			}
+			parts = append(parts, fmt.Sprintf("Content of %s:\n```\n%s\n```", r.Uri, r.Text))
+		default:
+			return "", nil, &invalid{fmt.Sprintf("prompt[%d]", i), "this agent takes text, resource_link and embedded text resources; images and audio are not announced"}
+		}
+	}
+	text := strings.Join(parts, "\n")
+	if strings.TrimSpace(text) == "" {
+		return "", nil, &invalid{"prompt", "the prompt is empty"}
+	}
+	return text, raw(blocks), nil
+}
+
+// toolUpdate shows a call as it is now. The key is the same when nothing the client sees has changed.
+func toolUpdate(it session.Item, first bool) (update, string) {
+	t := it.Body.Tool
+	full := v1.ToolCall{
+		ToolCallID: v1.ToolCallID(toolID(it)), Title: t.Title, Name: t.Name, Kind: v1.ToolKind(t.Kind), Status: v1.ToolCallStatus(t.Status),
+		Content: content(t), Locations: locations(t), RawInput: rawInput(t.Args),
+	}
+	key := string(raw(full))
+	if first {
+		return update{ToolCall: &full}, key
+	}
+	return update{ToolCallUpdate: &v1.ToolCallUpdate{ToolCallID: full.ToolCallID, Title: full.Title, Name: full.Name, Kind: full.Kind, Status: full.Status,
+		Content: full.Content, Locations: full.Locations, RawInput: full.RawInput}}, key
+}
+
+// toolID is unique over the session, which a model's own ids need not be.
+func toolID(it session.Item) string { return string(it.ID) }
+
+func content(t *session.ToolCall) []v1.ToolCallContent {
+	var out []v1.ToolCallContent
+	for _, f := range t.Files {
+		d := &v1.Diff{Path: f.Path, NewText: f.NewText}
+		if f.OldText != nil {
+			d.OldText = *f.OldText
+		}
+		out = append(out, v1.ToolCallContent{Diff: d})
+	}
+	text := ""
+	switch {
+	case t.Output != nil:
+		text = t.Output.Text
+	case t.Fact == session.FactUnknown:
+		text = "Outcome unknown: it was started and its end was never recorded. It is not repeated by itself."
+	}
+	if text != "" && (len(t.Files) == 0 || t.Output == nil || t.Output.IsError) {
+		out = append(out, v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})
+	}
+	return out
+}
+
+func locations(t *session.ToolCall) []v1.ToolCallLocation {
+	var out []v1.ToolCallLocation
+	for i, p := range t.Paths {
+		l := v1.ToolCallLocation{Path: p}
+		if i == 0 && t.Line > 0 {
+			n := int64(t.Line)
+			l.Line = &n
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func rawInput(args string) json.RawMessage {
+	if json.Valid([]byte(args)) {
+		return json.RawMessage(args)
+	}
+	return raw(args)
+}
+
+// liveOutput shows what a running call has printed so far.
+func liveOutput(item session.ItemID, out session.Output) update {
+	return update{ToolCallUpdate: &v1.ToolCallUpdate{ToolCallID: v1.ToolCallID(item), Status: v1.ToolCallStatusInProgress,
+		Content: []v1.ToolCallContent{{Content: &v1.Content{Content: textBlock(out.Text)}}}}}
+}
+
+var modeNames = map[session.Mode][2]string{
+	session.ModeAsk:  {"Ask", "Reads are free, everything else asks first"},
+	session.ModeEdit: {"Edit", "File edits inside the workspace are free as well"},
+	session.ModePlan: {"Plan", "Reads only"},
+}
+
+func modeState(current session.Mode) *v1.SessionModeState {
+	st := &v1.SessionModeState{CurrentModeID: v1.SessionModeID(current)}
+	for _, m := range session.Modes {
+		st.AvailableModes = append(st.AvailableModes, v1.SessionMode{ID: v1.SessionModeID(m), Name: modeNames[m][0], Description: modeNames[m][1]})
+	}
+	return st
+}
+
+func modeUpdate(m session.Mode) update {
+	return update{CurrentModeUpdate: &v1.CurrentModeUpdate{CurrentModeID: v1.SessionModeID(m)}}
+}
+
+func titleUpdate(s session.Session) update {
+	return update{SessionInfoUpdate: &v1.SessionInfoUpdate{Title: s.Title, UpdatedAt: s.UpdatedAt.Format(time.RFC3339)}}
+}
+
+func goalUpdate(v goals.View) update {
+	return update{SessionInfoUpdate: &v1.SessionInfoUpdate{Meta: raw(map[string]any{"holdfast": map[string]any{"goal": v}})}}
+}
+
+func commandsUpdate() update {
+	hint := raw(map[string]string{"hint": "objective, or status, pause, resume, end, verify, retry"})
+	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{
+		{Name: "goal", Description: "Pursue an objective over many turns until an independent review accepts it", Input: hint},
+		{Name: "status", Description: "Say where the goal stands"},
+	}}}
+}
+
+// initialize is answered before anything slow.
+func (a *Agent) initialize(req *rpc.Request) {
+	p, err := parse[v1.InitializeRequest](req)
+	if err == nil && (p.ProtocolVersion < 0 || p.ProtocolVersion > 65535) {
+		err = &invalid{"params.protocolVersion", "want an integer from 0 to 65535"}
+	}
+	if err != nil {
+		req.Fail(toError(err, ""))
+		return
+	}
+	a.mu.Lock()
+	a.initialized = true
+	if p.ClientInfo != nil {
+		a.client.name = p.ClientInfo.Name
+	}
+	a.mu.Unlock()
+	req.Reply(a.initializeResult())
+	if a.Initialized != nil {
+		a.Initialized()
+	}
+}
+
+// protocolVersion is the only one spoken here; a client that asked for another decides whether to go on.
+const protocolVersion = 1
+
+func (a *Agent) initializeResult() v1.InitializeResponse {
+	methods := []string{"_holdfast/create_goal", "_holdfast/get_goal", "_holdfast/update_goal"}
+	return v1.InitializeResponse{
+		ProtocolVersion: protocolVersion,
+		AgentInfo:       &v1.Implementation{Name: "holdfast", Title: "Holdfast", Version: a.Version},
+		AuthMethods: []v1.AuthMethod{{Agent: &v1.AuthMethodAgent{ID: authEnvironment, Name: "Environment",
+			Description: "Set OPENAI_API_KEY (and OPENAI_BASE_URL for a compatible endpoint) in the agent's environment"}}},
+		AgentCapabilities: &v1.AgentCapabilities{
+			LoadSession:        true,
+			PromptCapabilities: &v1.PromptCapabilities{EmbeddedContext: true},
+			SessionCapabilities: &v1.SessionCapabilities{List: &v1.SessionListCapabilities{}, Resume: &v1.SessionResumeCapabilities{},
+				Close: &v1.SessionCloseCapabilities{}, AdditionalDirectories: &v1.SessionAdditionalDirectoriesCapabilities{}},
+			Meta: raw(map[string]any{"holdfast": map[string]any{"version": a.Version, "goal": map[string]any{"methods": methods}}}),
+		},
+	}
+}
+
+const authEnvironment = "environment"
+
+// authenticate succeeds at once when a model can be used.
+func (a *Agent) authenticate(_ context.Context, b *Backend, req *rpc.Request) error {
+	p, err := parse[v1.AuthenticateRequest](req)
+	if err != nil {
+		return err
+	}
+	if p.MethodID != authEnvironment {
+		return &invalid{"methodId", fmt.Sprintf("%q is not offered; the one method is %q", p.MethodID, authEnvironment)}
+	}
+	if err := a.needModel(b); err != nil {
+		return err
+	}
+	req.Reply(v1.AuthenticateResponse{})
+	return nil
+}
+
+// meta says that a model plays a script, wherever a session is opened.
+func meta(b *Backend) json.RawMessage {
+	if !b.Scripted() {
+		return nil
+	}
+	return raw(map[string]any{"holdfast": map[string]any{"scripted": true}})
+}
+
+func newSessionResult(b *Backend, s session.Session) v1.NewSessionResponse {
+	return v1.NewSessionResponse{SessionID: v1.SessionID(s.ID), Modes: modeState(s.Mode), Meta: meta(b)}
+}
+
+func openResult(b *Backend, s session.Session) v1.LoadSessionResponse {
+	return v1.LoadSessionResponse{Modes: modeState(s.Mode), Meta: meta(b)}
+}
+
+func listResult(page []session.Session, next string) v1.ListSessionsResponse {
+	out := v1.ListSessionsResponse{Sessions: []v1.SessionInfo{}, NextCursor: next}
+	for _, s := range page {
+		out.Sessions = append(out.Sessions, v1.SessionInfo{SessionID: v1.SessionID(s.ID), Cwd: s.Cwd, Title: s.Title,
+			UpdatedAt: s.UpdatedAt.Format(time.RFC3339), AdditionalDirectories: s.Roots[1:]})
+	}
+	return out
+}
+
+func promptResult(stop string) v1.PromptResponse {
+	return v1.PromptResponse{StopReason: v1.StopReason(stop)}
+}
+
+func promptError(r session.Run) *rpc.Error {
+	return &rpc.Error{Code: rpc.CodeInternalError, Message: "The model endpoint failed: " + r.Reason,
+		Data: map[string]any{"sessionId": r.Session, "code": r.ReasonCode}}
+}

@@ -1,0 +1,511 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"holdfast/acp/rpc"
+	"holdfast/goals"
+	"holdfast/session"
+)
+
+// Waiting times towards a client.
+const (
+	// quiet is the silence after session/load and session/resume: some clients take an update right after the answer for an endless replay.
+	quiet = 500 * time.Millisecond
+	// confirmWithin is how long a cancelled prompt waits for the owner to stop before it is answered all the same.
+	confirmWithin = time.Second
+	// parkAfter is how long a prompt stays open for an unanswered question.
+	parkAfter = 30 * time.Minute
+	// burst is how long a prompt that started a Goal stays open, so that the client's Stop button works.
+	burst = 10 * time.Minute
+	// steerWithin: a prompt this soon after a cancelled answer is one act with the cancel.
+	steerWithin = time.Second
+)
+
+// follower shows one session to the client. Everything but post belongs to its goroutine.
+type follower struct {
+	a     *Agent
+	b     *Backend
+	id    session.SessionID
+	sub   *session.Subscription
+	tasks chan func()
+	gone  chan struct{} // closed when the goroutine has ended
+	ctx   context.Context
+	stop  context.CancelFunc
+
+	seq      int64 // the last event shown
+	quietTil time.Time
+	dirty    bool // something came while it was quiet
+	items    map[session.ItemID]*shownItem
+	muted    map[session.RunID]bool // runs whose prompt was answered as cancelled before they stopped
+	own      map[session.RunID]bool // prompts of this connection: the client shows them itself
+	prompts  map[session.RunID]*openPrompt
+	held     []*openPrompt // prompts that stay open for a goal
+	asking   map[session.ApprovalID]*question
+	mode     session.Mode
+	title    string
+	cancel   cancelled
+}
+
+// shownItem is what the client was told of an item.
+type shownItem struct {
+	text   int // bytes of text sent
+	closed bool
+	tool   string // encoding of the last tool update
+}
+
+// openPrompt is a session/prompt that has not been answered.
+type openPrompt struct {
+	req    *rpc.Request
+	goal   string // set when it stays open for a goal
+	timers []*time.Timer
+}
+
+func (p *openPrompt) answer(f *follower, stop string) {
+	for _, t := range p.timers {
+		t.Stop()
+	}
+	p.req.Reply(promptResult(stop))
+	if stop == "cancelled" {
+		f.cancel.answered = f.a.Now()
+	}
+}
+
+// question is a permission request on its way.
+type question struct {
+	cancel context.CancelFunc
+	parked bool // the client gave no answer; it is not asked again on this connection until something changes
+}
+
+// cancelled is the last cancel of this connection.
+type cancelled struct {
+	command  string
+	answered time.Time
+}
+
+func (a *Agent) newFollower(b *Backend, s session.Session) *follower {
+	ctx, stop := context.WithCancel(a.ctx)
+	return &follower{a: a, b: b, id: s.ID, sub: b.Engine.Subscribe(s.ID), tasks: make(chan func(), 64), gone: make(chan struct{}), ctx: ctx, stop: stop,
+		seq: s.LastSeq, items: map[session.ItemID]*shownItem{}, muted: map[session.RunID]bool{}, own: map[session.RunID]bool{},
+		prompts: map[session.RunID]*openPrompt{}, asking: map[session.ApprovalID]*question{}, mode: s.Mode, title: s.Title}
+}
+
+// post runs fn in the follower's goroutine. It is dropped when the follower has ended.
+func (f *follower) post(fn func()) {
+	select {
+	case f.tasks <- fn:
+	case <-f.ctx.Done():
+	}
+}
+
+// after runs fn in the follower's goroutine once d has passed.
+func (f *follower) after(d time.Duration, fn func()) *time.Timer {
+	return time.AfterFunc(d, func() { f.post(fn) })
+}
+
+func (f *follower) loop() {
+	defer close(f.gone)
+	defer f.sub.Close()
+	defer func() {
+		for _, q := range f.asking {
+			q.cancel()
+		}
+	}()
+	for {
+		select {
+		case <-f.ctx.Done():
+			return
+		case fn := <-f.tasks:
+			fn()
+		case <-f.sub.Bell():
+			f.drain()
+		}
+	}
+}
+
+func (f *follower) isQuiet() bool { return f.a.Now().Before(f.quietTil) }
+
+// hush keeps silent for a moment and then catches up.
+func (f *follower) hush() {
+	f.quietTil = f.a.Now().Add(quiet)
+	f.after(quiet, f.wakeUp)
+}
+
+// wakeUp ends the silence.
+func (f *follower) wakeUp() {
+	f.quietTil = time.Time{}
+	f.begin()
+	f.catchUp()
+}
+
+// begin sends what a client should know of a session it has just opened, and raises the questions that are open.
+func (f *follower) begin() {
+	f.send(commandsUpdate())
+	f.goal()
+	var open []session.Approval
+	err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { open, err = tx.OpenApprovals(f.id); return err })
+	if err != nil {
+		f.fail(err, "reading open questions failed")
+		return
+	}
+	for _, p := range open {
+		f.approval(p, true)
+	}
+}
+
+func (f *follower) fail(err error, what string) {
+	if f.ctx.Err() == nil {
+		f.a.Log.Error().Err(err).Str("session_id", string(f.id)).Msg(what)
+	}
+}
+
+func (f *follower) send(u update) { f.a.notify(f.id, u) }
+
+// drain shows what the bus brought: text at once, the log when it has grown.
+func (f *follower) drain() {
+	if f.isQuiet() {
+		f.sub.Next()
+		f.dirty = true
+		return
+	}
+	for _, l := range f.sub.Next() {
+		switch {
+		case l.Wake:
+			f.catchUp()
+		case l.Thread != "" || f.muted[l.Run]:
+		case l.Output != nil:
+			if sh := f.items[l.Item]; sh != nil && !sh.closed {
+				f.send(liveOutput(l.Item, *l.Output))
+			}
+		default:
+			f.text(l.Item, l.Kind, l.Offset, l.Text)
+		}
+	}
+}
+
+func (f *follower) shown(id session.ItemID) *shownItem {
+	sh := f.items[id]
+	if sh == nil {
+		sh = &shownItem{}
+		f.items[id] = sh
+	}
+	return sh
+}
+
+// text sends the part of a fragment that the client does not have; a gap is left to the log.
+func (f *follower) text(id session.ItemID, kind session.ItemKind, offset int, text string) {
+	sh := f.shown(id)
+	if offset > sh.text || offset+len(text) <= sh.text {
+		return
+	}
+	text = text[sh.text-offset:]
+	sh.text += len(text)
+	f.send(textChunk(kind, id, text))
+}
+
+const eventPage = 500
+
+// catchUp reads the log from where the client is and shows what the events point at.
+func (f *follower) catchUp() {
+	for f.ctx.Err() == nil {
+		n, err := f.page()
+		if err != nil {
+			f.fail(err, "following a session failed")
+			f.after(time.Second, f.catchUp)
+			return
+		}
+		if n < eventPage {
+			return
+		}
+	}
+}
+
+// page shows one page of events. Records are read once each, as they are now, in the order of their first event.
+func (f *follower) page() (int, error) {
+	var evs []session.Event
+	var recs []any
+	err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) {
+		if evs, err = tx.Events(f.id, f.seq, eventPage); err != nil {
+			return err
+		}
+		recs, err = records(tx, evs)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range recs {
+		switch r := r.(type) {
+		case session.Item:
+			f.item(r)
+		case session.Run:
+			f.run(r)
+		case session.Approval:
+			f.approval(r, false)
+		case session.Session:
+			f.session(r)
+		case goalChanged:
+			f.goal()
+		}
+	}
+	if len(evs) > 0 {
+		f.seq = evs[len(evs)-1].Seq
+	}
+	return len(evs), nil
+}
+
+type goalChanged struct{}
+
+// records reads what events point at. Items come where they were first named; runs, questions and goals where they were last named,
+// because the end of a run is shown after everything that belongs to it.
+func records(tx session.Tx, evs []session.Event) ([]any, error) {
+	last := map[string]int{}
+	for i, e := range evs {
+		last[e.Ref] = i
+	}
+	seen := map[string]bool{}
+	var out []any
+	for i, e := range evs {
+		if e.Kind == session.EventItem {
+			if seen[e.Ref] {
+				continue
+			}
+			seen[e.Ref] = true
+		} else if last[e.Ref] != i {
+			continue
+		}
+		var r any
+		var err error
+		switch e.Kind {
+		case session.EventItem:
+			r, err = tx.Item(session.ItemID(e.Ref))
+		case session.EventRun:
+			r, err = tx.Run(session.RunID(e.Ref))
+		case session.EventApproval:
+			r, err = tx.Approval(session.ApprovalID(e.Ref))
+		case session.EventSession:
+			r, err = tx.Session(e.Session)
+		case session.EventGoal:
+			r = goalChanged{}
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// item shows an item as it is now, as far as the client does not have it.
+func (f *follower) item(it session.Item) {
+	if f.muted[it.Run] || hidden(it) {
+		return
+	}
+	sh := f.shown(it.ID)
+	switch it.Kind {
+	case session.ItemUser:
+		if !sh.closed && !f.own[it.Run] {
+			for _, u := range userChunks(it) {
+				f.send(u)
+			}
+		}
+		sh.closed = true
+	case session.ItemAgent, session.ItemThought, session.ItemMarker, session.ItemGoal:
+		f.text(it.ID, it.Kind, 0, it.Body.Text)
+		if it.State == session.ItemInterrupted && !sh.closed && it.Body.Text != "" {
+			f.send(textChunk(it.Kind, it.ID, interruptedMark))
+		}
+		sh.closed = it.State != session.ItemOpen
+	case session.ItemTool:
+		u, key := toolUpdate(it, sh.tool == "")
+		if key != sh.tool {
+			f.send(u)
+		}
+		sh.tool, sh.closed = key, it.State != session.ItemOpen
+	}
+}
+
+// hidden tells whether an item is not for the user: notes to the model, and everything a review says. A command that code runs as
+// evidence is shown.
+func hidden(it session.Item) bool {
+	if it.Kind == session.ItemNote {
+		return true
+	}
+	return it.Thread != "" && (it.Kind != session.ItemTool || !it.Body.Tool.ByCode)
+}
+
+// run answers the prompt that a run belongs to, when it has come to its end.
+func (f *follower) run(r session.Run) {
+	if r.Kind != session.RunPrompt {
+		f.goalMoved()
+	}
+	if r.Phase == session.PhaseEnded {
+		delete(f.muted, r.ID)
+	}
+	p := f.prompts[r.ID]
+	if p == nil {
+		return
+	}
+	switch {
+	case r.Phase == session.PhaseEnded && r.StopReason == "error":
+		delete(f.prompts, r.ID)
+		p.req.Fail(promptError(r))
+	case r.Phase == session.PhaseEnded:
+		delete(f.prompts, r.ID)
+		p.answer(f, r.StopReason)
+	case r.Phase == session.PhaseWaiting && r.ReasonCode != session.CodeModelRetry && r.ReasonCode != session.CodeApproval:
+		delete(f.prompts, r.ID)
+		f.line(r.Reason)
+		p.answer(f, "end_turn")
+	}
+}
+
+// line says something that is not part of the history.
+func (f *follower) line(text string) {
+	f.send(textChunk(session.ItemMarker, session.ItemID(f.b.Engine.NewID()), text))
+}
+
+// session shows a changed mode or title.
+func (f *follower) session(s session.Session) {
+	if s.Mode != f.mode {
+		f.mode = s.Mode
+		f.send(modeUpdate(s.Mode))
+	}
+	if s.Title != f.title {
+		f.title = s.Title
+		f.send(titleUpdate(s))
+	}
+}
+
+// goal sends the current snapshot.
+func (f *follower) goal() {
+	v, err := f.b.Goals.Get(f.ctx, "", f.id)
+	switch {
+	case goals.NoGoal(err):
+		return
+	case err != nil:
+		f.fail(err, "reading the goal failed")
+		return
+	}
+	f.send(goalUpdate(v))
+	f.settleHeld(v)
+}
+
+// goalMoved looks whether prompts that stay open for a goal can be answered.
+func (f *follower) goalMoved() {
+	if len(f.held) == 0 {
+		return
+	}
+	v, err := f.b.Goals.Get(f.ctx, "", f.id)
+	if err != nil {
+		f.fail(err, "reading the goal failed")
+		return
+	}
+	f.settleHeld(v)
+}
+
+func (f *follower) settleHeld(v goals.View) {
+	var kept []*openPrompt
+	for _, p := range f.held {
+		if p.goal == v.GoalID && working(v) {
+			kept = append(kept, p)
+			continue
+		}
+		switch {
+		case v.Status == goals.Paused && v.ReasonCode == session.CodeUserCancelled:
+			p.answer(f, "cancelled")
+			continue
+		case !v.Status.Ended(): // an ended goal has left its record
+			f.line(statusLine(v))
+		}
+		p.answer(f, "end_turn")
+	}
+	f.held = kept
+}
+
+// working tells whether a goal moves, or waits for something that this client can be asked.
+func working(v goals.View) bool {
+	if v.Status != goals.Active {
+		return false
+	}
+	switch v.ReasonCode {
+	case session.CodeNone, session.CodeApproval, session.CodeModelRetry, session.CodeVerifying, session.CodeUnmet:
+		return true
+	}
+	return v.Phase != "waiting"
+}
+
+// approval raises a question, or withdraws one that is no longer open.
+func (f *follower) approval(p session.Approval, again bool) {
+	q := f.asking[p.ID]
+	if p.State != session.ApprovalPending {
+		if q != nil {
+			q.cancel()
+			delete(f.asking, p.ID)
+		}
+		return
+	}
+	if q != nil || f.muted[p.Run] {
+		return
+	}
+	params, err := f.questionParams(p, again)
+	if err != nil {
+		f.fail(err, "preparing a question failed")
+		return
+	}
+	ctx, cancel := context.WithCancel(f.ctx)
+	f.asking[p.ID] = &question{cancel: cancel}
+	f.a.wg.Go(func() {
+		defer cancel()
+		option, err := f.a.askPermission(ctx, params)
+		if ctx.Err() != nil {
+			return // withdrawn, or the connection ended: the question stands
+		}
+		if err != nil || option == "" {
+			f.post(func() { f.park(p) })
+			return
+		}
+		if err := f.b.Engine.Answer(ctx, p.ID, option); err != nil && !errors.Is(err, session.ErrAnswered) {
+			f.fail(err, "storing an answer failed")
+		}
+	})
+	f.after(parkAfter, func() { f.park(p) })
+}
+
+// park ends the prompts that wait for a question nobody answers here. The question stays open, and a later answer continues the run.
+func (f *follower) park(p session.Approval) {
+	q := f.asking[p.ID]
+	if q == nil || q.parked {
+		return
+	}
+	q.parked = true
+	var now session.Approval
+	err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { now, err = tx.Approval(p.ID); return err })
+	if err != nil || now.State != session.ApprovalPending {
+		return
+	}
+	const why = "Waiting for your permission; open the session again or send a message to be asked once more."
+	if o := f.prompts[p.Run]; o != nil {
+		delete(f.prompts, p.Run)
+		f.line(why)
+		o.answer(f, "end_turn")
+	}
+	for _, o := range f.held {
+		f.line(why)
+		o.answer(f, "end_turn")
+	}
+	f.held = nil
+}
+
+// askAgain raises parked questions once more: the user is here.
+func (f *follower) askAgain() {
+	for id, q := range f.asking {
+		if q.parked {
+			q.cancel()
+			delete(f.asking, id)
+		}
+	}
+	f.begin()
+}

@@ -1,0 +1,203 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"holdfast/acp/rpc"
+	"holdfast/goals"
+	"holdfast/session"
+)
+
+// decode reads the parameters of our own methods; an empty array is an empty object, as Lua clients encode it.
+func decode(params json.RawMessage, v any) error {
+	if p := bytes.TrimSpace(params); len(p) == 0 || bytes.Equal(p, []byte("[]")) || bytes.Equal(p, []byte("null")) {
+		params = json.RawMessage("{}")
+	}
+	err := json.Unmarshal(params, v)
+	var te *json.UnmarshalTypeError
+	if errors.As(err, &te) {
+		return &invalid{"params." + te.Field, "want " + te.Type.String() + ", got " + te.Value}
+	}
+	if err != nil {
+		return &invalid{"params", err.Error()}
+	}
+	return nil
+}
+
+type goalParams struct {
+	GoalID                 string              `json:"goalId"`
+	SessionID              session.SessionID   `json:"sessionId"`
+	Cwd                    string              `json:"cwd"`
+	Objective              string              `json:"objective"`
+	Mode                   *string             `json:"mode"`
+	Grants                 json.RawMessage     `json:"grants"`
+	Budget                 json.RawMessage     `json:"budget"`
+	Requirements           []goals.Requirement `json:"requirements"`
+	IdempotencyKey         string              `json:"idempotencyKey"`
+	Replace                bool                `json:"replace"`
+	Action                 string              `json:"action"`
+	ExpectedControlVersion int64               `json:"expectedControlVersion"`
+	RequirementID          string              `json:"requirementId"`
+	Reason                 string              `json:"reason"`
+	History                bool                `json:"history"`
+}
+
+// unsupported refuses members that would otherwise be ignored silently.
+func (p goalParams) unsupported() error {
+	switch {
+	case present(p.Grants):
+		return &invalid{"grants", "grants are not available in this version; each call asks as the session's mode says"}
+	case present(p.Budget):
+		return &invalid{"budget", "budgets are not available in this version; a goal is unlimited"}
+	case p.Mode != nil:
+		return &invalid{"mode", "a goal runs in its session's mode in this version; use session/set_mode"}
+	}
+	return nil
+}
+
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+func (a *Agent) createGoal(ctx context.Context, b *Backend, req *rpc.Request) error {
+	var p goalParams
+	if err := decode(req.Params, &p); err != nil {
+		return err
+	}
+	if err := p.unsupported(); err != nil {
+		return err
+	}
+	if err := a.needModel(b); err != nil {
+		return err
+	}
+	if p.SessionID == "" {
+		if p.Cwd == "" {
+			return &invalid{"sessionId", "name a session, or a cwd to make one for"}
+		}
+		roots, err := checkRoots(p.Cwd, nil)
+		if err != nil {
+			return err
+		}
+		s, err := a.create(ctx, b, roots)
+		if err != nil {
+			return err
+		}
+		p.SessionID = s.ID
+		defer a.publish(b, s, s.LastSeq, nil)
+	}
+	v, err := b.Goals.Create(ctx, goals.CreateParams{Session: p.SessionID, Objective: p.Objective, Requirements: p.Requirements,
+		IdempotencyKey: p.IdempotencyKey, Replace: p.Replace})
+	if err != nil {
+		return err
+	}
+	req.Reply(map[string]any{"goal": v})
+	return nil
+}
+
+func (a *Agent) getGoal(ctx context.Context, b *Backend, req *rpc.Request) error {
+	var p goalParams
+	if err := decode(req.Params, &p); err != nil {
+		return err
+	}
+	if p.GoalID == "" && p.SessionID == "" {
+		return &invalid{"sessionId", "name a goal or a session"}
+	}
+	get := b.Goals.Get
+	if p.History {
+		get = b.Goals.History
+	}
+	v, err := get(ctx, p.GoalID, p.SessionID)
+	if goals.NoGoal(err) {
+		req.Reply(map[string]any{"goal": nil})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	req.Reply(map[string]any{"goal": v})
+	return nil
+}
+
+func (a *Agent) updateGoal(ctx context.Context, b *Backend, req *rpc.Request) error {
+	var p goalParams
+	if err := decode(req.Params, &p); err != nil {
+		return err
+	}
+	if err := p.unsupported(); err != nil {
+		return err
+	}
+	if p.GoalID == "" && p.SessionID == "" {
+		return &invalid{"sessionId", "name a goal or a session"}
+	}
+	v, err := b.Goals.Update(ctx, goals.UpdateParams{Goal: p.GoalID, Session: p.SessionID, Action: p.Action, Expected: p.ExpectedControlVersion,
+		Objective: p.Objective, Requirements: p.Requirements, RequirementID: p.RequirementID, Reason: p.Reason})
+	if err != nil {
+		return err
+	}
+	req.Reply(map[string]any{"goal": v})
+	return nil
+}
+
+// slash is a command that the user typed as a prompt.
+type slash struct{ name, rest string }
+
+// command recognises the commands we advertise.
+func command(text string) (slash, bool) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch name {
+	case "/goal", "/status":
+		return slash{name, strings.TrimSpace(rest)}, true
+	}
+	return slash{}, false
+}
+
+// run executes a command. hold is the goal whose work the prompt stays open for, "" to answer at once with the line.
+func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text string) (hold, line string, err error) {
+	action, _, _ := strings.Cut(s.rest, " ")
+	if s.name == "/status" || s.rest == "" {
+		action = "status"
+	}
+	switch action {
+	case "clear":
+		action = "end"
+		fallthrough
+	case "pause", "resume", "end", "verify", "retry":
+		if s.rest != action && s.rest != "clear" {
+			break // "/goal resume the download feature" is an objective
+		}
+		v, err := b.Goals.Update(ctx, goals.UpdateParams{Session: id, Action: action, Reason: "/goal " + action})
+		if err != nil {
+			return "", "", err
+		}
+		if v.Status == goals.Active {
+			hold = v.GoalID
+		}
+		return hold, statusLine(v), nil
+	case "status":
+		v, err := b.Goals.Get(ctx, "", id)
+		if goals.NoGoal(err) {
+			return "", "No goal. Set one with /goal <objective>.", nil
+		}
+		return "", statusLine(v), err
+	}
+	v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text})
+	return v.GoalID, statusLine(v), err
+}
+
+// statusLine is one line about a goal.
+func statusLine(v goals.View) string {
+	line := fmt.Sprintf("Goal %s", v.Status)
+	if v.Status == goals.Active {
+		line += ", " + v.Phase
+	}
+	if v.Reason != "" {
+		line += ": " + v.Reason
+	}
+	if len(v.NextAction.Allowed) > 0 && v.NextAction.Owner == "user" {
+		line += " You can: " + strings.Join(v.NextAction.Allowed, ", ") + "."
+	}
+	return line
+}

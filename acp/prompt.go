@@ -1,0 +1,188 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast/acp/rpc"
+	v1 "holdfast/acp/v1"
+	"holdfast/session"
+)
+
+func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error {
+	p, err := parse[v1.PromptRequest](req)
+	if err != nil {
+		return err
+	}
+	id := session.SessionID(p.SessionID)
+	if _, err := a.stored(ctx, b, id); err != nil {
+		return err
+	}
+	f := a.follower(id)
+	if f == nil {
+		return &invalid{"sessionId", "open the session with session/load or session/resume first"}
+	}
+	text, blocks, err := flatten(p.Prompt)
+	if err != nil {
+		return err
+	}
+	f.post(func() { // the user is here: silence and parked questions end
+		if f.isQuiet() {
+			f.wakeUp()
+		}
+	})
+	if c, ok := command(text); ok {
+		return a.slashPrompt(ctx, b, f, req, c, text)
+	}
+	if err := a.needModel(b); err != nil {
+		return err
+	}
+	in := session.PromptInput{Text: text, Blocks: blocks, Uncancel: f.steering()}
+	run, err := b.Engine.Prompt(ctx, id, in)
+	if err != nil {
+		return err
+	}
+	f.post(func() { f.admit(ctx, run, req) })
+	return nil
+}
+
+// steering returns the cancel that a prompt sent right now belongs to.
+func (f *follower) steering() string {
+	out := make(chan string, 1)
+	f.post(func() {
+		if f.cancel.command != "" && f.a.Now().Sub(f.cancel.answered) < steerWithin {
+			out <- f.cancel.command
+		} else {
+			out <- ""
+		}
+		f.cancel = cancelled{}
+	})
+	select {
+	case cmd := <-out:
+		return cmd
+	case <-f.gone:
+		return ""
+	}
+}
+
+// admit ties a prompt to its run. The run may have ended already.
+func (f *follower) admit(ctx context.Context, run session.RunID, req *rpc.Request) {
+	f.own[run] = true
+	f.prompts[run] = &openPrompt{req: req}
+	f.askAgainParked()
+	f.watchCancel(ctx, func() {
+		if _, open := f.prompts[run]; open {
+			f.requestCancel()
+		}
+	})
+	var r session.Run
+	if err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { r, err = tx.Run(run); return err }); err != nil {
+		f.fail(err, "reading a prompt's run failed")
+		return
+	}
+	f.catchUp()
+	f.run(r)
+}
+
+// askAgainParked raises questions once more that nobody answered.
+func (f *follower) askAgainParked() {
+	for _, q := range f.asking {
+		if q.parked {
+			f.askAgain()
+			return
+		}
+	}
+}
+
+// watchCancel runs fn in the follower when the client cancels the request itself.
+func (f *follower) watchCancel(ctx context.Context, fn func()) {
+	stop := context.AfterFunc(ctx, func() { f.post(fn) })
+	context.AfterFunc(f.ctx, func() { stop() })
+}
+
+// requestCancel treats a cancelled prompt request as session/cancel.
+func (f *follower) requestCancel() {
+	f.a.inLane(string(f.id), func() {
+		if err := f.a.cancelSession(f.b, f.id); err != nil {
+			f.fail(err, "a cancel failed")
+		}
+	})
+}
+
+// slashPrompt runs a command. A goal that starts to work keeps the prompt open for a while.
+func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *rpc.Request, c slash, text string) error {
+	if c.name == "/goal" && c.rest != "" && c.rest != "status" {
+		if err := a.needModel(b); err != nil {
+			return err
+		}
+	}
+	hold, line, err := c.run(ctx, b, f.id, text)
+	if err != nil {
+		e := toError(err, f.id)
+		if e.Code == rpc.CodeInternalError {
+			return err
+		}
+		hold, line = "", e.Message // a refusal is an answer, not a broken prompt
+	}
+	f.post(func() {
+		p := &openPrompt{req: req, goal: hold}
+		if hold == "" {
+			f.catchUp()
+			f.line(line)
+			p.answer(f, "end_turn")
+			return
+		}
+		f.held = append(f.held, p)
+		p.timers = append(p.timers, f.after(burst, func() { f.release(p) }))
+		f.watchCancel(ctx, func() {
+			for _, h := range f.held {
+				if h == p {
+					f.requestCancel()
+				}
+			}
+		})
+		f.catchUp()
+		f.goalMoved()
+	})
+	return nil
+}
+
+// release answers a prompt whose goal goes on working.
+func (f *follower) release(p *openPrompt) {
+	for i, h := range f.held {
+		if h == p {
+			f.held = append(f.held[:i:i], f.held[i+1:]...)
+			f.line("The goal goes on in the background; /goal status tells where it stands, /goal pause stops it.")
+			p.answer(f, "end_turn")
+			return
+		}
+	}
+}
+
+// cancelSession stores the stop, then sees that every open prompt is answered as cancelled: when the owner has stopped, or after a
+// second all the same.
+func (a *Agent) cancelSession(b *Backend, id session.SessionID) error {
+	cmd, err := b.Engine.Cancel(a.ctx, id)
+	if err != nil {
+		return fmt.Errorf("cancel session %s: %w", id, err)
+	}
+	f := a.follower(id)
+	if f == nil {
+		return nil
+	}
+	f.post(func() {
+		f.cancel = cancelled{command: cmd, answered: f.a.Now()}
+		for run, p := range f.prompts {
+			p.timers = append(p.timers, f.after(confirmWithin, func() {
+				if f.prompts[run] == p {
+					f.muted[run] = true
+					delete(f.prompts, run)
+					p.answer(f, "cancelled")
+				}
+			}))
+		}
+		f.catchUp()
+		f.goalMoved()
+	})
+	return nil
+}

@@ -1,0 +1,296 @@
+package acp
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/acp/rpc"
+	v1 "holdfast/acp/v1"
+	"holdfast/session"
+)
+
+// checkRoots validates the directories of a session: absolute, existing, the cwd first.
+func checkRoots(cwd string, more []string) ([]string, error) {
+	roots := []string{}
+	for i, dir := range append([]string{cwd}, more...) {
+		member := "cwd"
+		if i > 0 {
+			member = fmt.Sprintf("additionalDirectories[%d]", i-1)
+		}
+		if !filepath.IsAbs(dir) {
+			return nil, &invalid{member, fmt.Sprintf("%q is not an absolute path", dir)}
+		}
+		st, err := os.Stat(dir)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return nil, &invalid{member, fmt.Sprintf("the directory %s does not exist; create it or name another", dir)}
+		case err != nil:
+			return nil, &invalid{member, fmt.Sprintf("the directory %s cannot be read", dir)}
+		case !st.IsDir():
+			return nil, &invalid{member, dir + " is not a directory"}
+		}
+		roots = append(roots, filepath.Clean(dir))
+	}
+	return roots, nil
+}
+
+func (a *Agent) needModel(b *Backend) error {
+	if err := b.ModelError(); err != nil {
+		return &AuthRequired{Message: err.Error()}
+	}
+	return nil
+}
+
+func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) error {
+	p, err := parse[v1.NewSessionRequest](req)
+	if err != nil {
+		return err
+	}
+	roots, err := checkRoots(string(p.Cwd), p.AdditionalDirectories)
+	if err != nil {
+		return err
+	}
+	if err := a.needModel(b); err != nil {
+		return err
+	}
+	s, err := a.create(ctx, b, roots)
+	if err != nil {
+		return err
+	}
+	a.publish(b, s, s.LastSeq, func() { req.Reply(newSessionResult(b, s)) })
+	return nil
+}
+
+func (a *Agent) create(ctx context.Context, b *Backend, roots []string) (session.Session, error) {
+	return b.Engine.NewSession(ctx, session.Session{Cwd: roots[0], Roots: roots})
+}
+
+// publish begins to follow a session and answers. A new session needs no silence beyond the order: the answer first.
+func (a *Agent) publish(b *Backend, s session.Session, from int64, answer func()) *follower {
+	f := a.newFollower(b, s)
+	f.seq = from
+	a.mu.Lock()
+	old := a.open[s.ID]
+	a.open[s.ID] = f
+	a.mu.Unlock()
+	if old != nil {
+		old.stop()
+		<-old.gone
+		f.prompts, f.held, f.own, f.cancel = old.prompts, old.held, old.own, old.cancel
+	}
+	if answer != nil {
+		answer()
+	}
+	a.wg.Go(f.loop)
+	return f
+}
+
+func (a *Agent) loadSession(ctx context.Context, b *Backend, req *rpc.Request) error {
+	p, err := parse[v1.LoadSessionRequest](req)
+	if err != nil {
+		return err
+	}
+	return a.reopen(ctx, b, req, session.SessionID(p.SessionID), string(p.Cwd), p.AdditionalDirectories, true)
+}
+
+func (a *Agent) resumeSession(ctx context.Context, b *Backend, req *rpc.Request) error {
+	p, err := parse[v1.ResumeSessionRequest](req)
+	if err != nil {
+		return err
+	}
+	return a.reopen(ctx, b, req, session.SessionID(p.SessionID), string(p.Cwd), p.AdditionalDirectories, false)
+}
+
+// reopen opens a stored session: the replay first when it was asked for, then the answer, then silence for a moment.
+func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, id session.SessionID, cwd string, more []string, replay bool) error {
+	s, err := a.stored(ctx, b, id)
+	if err != nil {
+		return err
+	}
+	var roots []string
+	if cwd != "" {
+		if filepath.Clean(cwd) != s.Cwd {
+			return &invalid{"cwd", fmt.Sprintf("the session belongs to %s; open it there", s.Cwd)}
+		}
+		// A directory that is gone does not keep the history from being read: the work waits, the user sees why.
+		if roots, err = checkRoots(cwd, more); err != nil && len(more) > 0 {
+			return err
+		}
+	}
+	if s, err = b.Engine.Open(ctx, id, roots); err != nil {
+		return err
+	}
+	if old := a.follower(id); old != nil {
+		old.stop()
+		<-old.gone
+	}
+	var items []session.Item
+	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error {
+		if s, err = tx.Session(id); err != nil {
+			return err
+		}
+		items, err = tx.Items(id, "", 0, 0)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f := a.publish(b, s, s.LastSeq, nil)
+	f.post(func() {
+		for _, it := range items {
+			if replay {
+				f.replay(it)
+			} else {
+				f.assume(it)
+			}
+		}
+		req.Reply(openResult(b, s))
+		f.hush()
+	})
+	return nil
+}
+
+// stored returns a session or the error clients know.
+func (a *Agent) stored(ctx context.Context, b *Backend, id session.SessionID) (s session.Session, err error) {
+	if id == "" {
+		return s, &invalid{"sessionId", "name the session"}
+	}
+	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error { s, err = tx.Session(id); return err })
+	return s, err
+}
+
+// replay shows an item of the past; own prompts are shown again as well.
+func (f *follower) replay(it session.Item) {
+	own := f.own
+	f.own = map[session.RunID]bool{}
+	f.item(it)
+	f.own = own
+}
+
+// assume records an item as known to the client without showing it.
+func (f *follower) assume(it session.Item) {
+	sh := f.shown(it.ID)
+	sh.text, sh.closed = len(it.Body.Text), it.State != session.ItemOpen
+	if it.Kind == session.ItemTool {
+		_, sh.tool = toolUpdate(it, true)
+	}
+}
+
+const listPage = 50
+
+func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) error {
+	p, err := parse[v1.ListSessionsRequest](req)
+	if err != nil {
+		return err
+	}
+	at, after, err := readCursor(p.Cursor)
+	if err != nil {
+		return err
+	}
+	cwd := p.Cwd
+	if cwd != "" {
+		if !filepath.IsAbs(cwd) {
+			return &invalid{"cwd", fmt.Sprintf("%q is not an absolute path", cwd)}
+		}
+		cwd = filepath.Clean(cwd)
+	}
+	var page []session.Session
+	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error { page, err = tx.Sessions(cwd, at, after, listPage+1); return err })
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(page) > listPage {
+		page = page[:listPage]
+		last := page[listPage-1]
+		next = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", last.UpdatedAt.UnixMilli(), last.ID))
+	}
+	req.Reply(listResult(page, next))
+	return nil
+}
+
+func readCursor(c string) (at time.Time, id session.SessionID, err error) {
+	if c == "" {
+		return at, "", nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(c)
+	ms, rest, ok := strings.Cut(string(raw), " ")
+	n, numErr := strconv.ParseInt(ms, 10, 64)
+	if err != nil || !ok || numErr != nil {
+		return at, "", &invalid{"cursor", "this cursor is not from session/list; ask for the first page"}
+	}
+	return time.UnixMilli(n).UTC(), session.SessionID(rest), nil
+}
+
+func (a *Agent) closeSession(ctx context.Context, b *Backend, req *rpc.Request) error {
+	p, err := parse[v1.CloseSessionRequest](req)
+	if err != nil {
+		return err
+	}
+	id := session.SessionID(p.SessionID)
+	if _, err := a.stored(ctx, b, id); err != nil {
+		return err
+	}
+	if err := b.Engine.CloseSession(ctx, id); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	f := a.open[id]
+	delete(a.open, id)
+	a.mu.Unlock()
+	if f != nil {
+		done := make(chan struct{})
+		f.post(func() { f.answerAll("cancelled"); close(done) })
+		select {
+		case <-done:
+		case <-f.gone:
+		}
+		f.stop()
+		<-f.gone
+	}
+	req.Reply(map[string]any{})
+	return nil
+}
+
+// answerAll answers every open prompt.
+func (f *follower) answerAll(stop string) {
+	for id, p := range f.prompts {
+		delete(f.prompts, id)
+		p.answer(f, stop)
+	}
+	for _, p := range f.held {
+		p.answer(f, stop)
+	}
+	f.held = nil
+}
+
+func (a *Agent) setMode(ctx context.Context, b *Backend, req *rpc.Request) error {
+	p, err := parse[v1.SetSessionModeRequest](req)
+	if err != nil {
+		return err
+	}
+	id := session.SessionID(p.SessionID)
+	if _, err := a.stored(ctx, b, id); err != nil {
+		return err
+	}
+	for _, m := range session.Modes {
+		if string(m) == string(p.ModeID) {
+			if f := a.follower(id); f != nil {
+				f.post(func() { f.mode = m }) // the client knows what it set
+			}
+			if err := b.Engine.SetMode(ctx, id, m); err != nil {
+				return err
+			}
+			req.Reply(map[string]any{})
+			return nil
+		}
+	}
+	return &invalid{"modeId", fmt.Sprintf("%q is not a mode; the modes are ask, edit and plan", p.ModeID)}
+}

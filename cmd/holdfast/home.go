@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+)
+
+// homeDir is the state directory. The user's home comes from the user database: editors pass very different environments, and there
+// must be one store.
+func homeDir() (string, error) {
+	if h := os.Getenv("HOLDFAST_HOME"); h != "" {
+		if !filepath.IsAbs(h) {
+			return "", fmt.Errorf("HOLDFAST_HOME is %q; it must be an absolute path", h)
+		}
+		return filepath.Clean(h), nil
+	}
+	u, err := user.Current()
+	if err != nil || u.HomeDir == "" {
+		return "", errors.Join(errors.New("the user database names no home directory; set HOLDFAST_HOME to a directory of your own"), err)
+	}
+	return filepath.Join(u.HomeDir, ".local", "state", "holdfast"), nil
+}
+
+// openLog returns the log: a private file in the state directory, or nothing. HOLDFAST_LOG sets the level; errors are always kept.
+func openLog(home string) (zerolog.Logger, io.Closer) {
+	level, err := zerolog.ParseLevel(os.Getenv("HOLDFAST_LOG"))
+	if err != nil || level == zerolog.NoLevel {
+		level = zerolog.ErrorLevel
+	}
+	f := &lazyFile{path: filepath.Join(home, "log.jsonl")}
+	return zerolog.New(f).Level(level).With().Timestamp().Int("pid", os.Getpid()).Logger(), f
+}
+
+// lazyFile opens its file at the first write: a process without anything to say leaves no log, and a state directory that cannot be
+// written is reported by the store, not by the log.
+type lazyFile struct {
+	path string
+	f    *os.File
+	off  bool
+}
+
+func (l *lazyFile) Write(p []byte) (int, error) {
+	if l.f == nil && !l.off {
+		f, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			l.off = true
+		}
+		l.f = f
+	}
+	if l.off {
+		return len(p), nil
+	}
+	return l.f.Write(p)
+}
+
+func (l *lazyFile) Close() error {
+	if l.f == nil {
+		return nil
+	}
+	return l.f.Close()
+}

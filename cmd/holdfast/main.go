@@ -1,0 +1,97 @@
+// Command holdfast is a coding agent that editors launch over stdio. This package only wires the others together: flags, exit codes,
+// and the order in which things start and end.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/proc"
+)
+
+// version is set by the release build.
+var version = "0.1.0-dev"
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // it says why
+	exitUsage  = 2
+)
+
+func main() {
+	if proc.Main(os.Args) { // a supervisor is this binary under a hidden name; it must start nothing else
+		return
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func run(args []string) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.Execute()
+	var u usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &u):
+		fmt.Fprintf(os.Stderr, "holdfast: %v\nRun 'holdfast --help' for what there is.\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(os.Stderr, "holdfast: %v\n", err)
+	return exitFailed
+}
+
+func rootCommand() *cobra.Command {
+	var model string
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "A coding agent whose work survives the process",
+		Long: "Holdfast is a coding agent that code editors launch over stdio (ACP). Sessions and goals live in a store on this machine:\n" +
+			"kill it, close the editor, and the next launch goes on where it was.",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if isTerminal(os.Stdin) {
+				return cmd.Help()
+			}
+			return serveACP(model)
+		},
+	}
+	root.PersistentFlags().StringVar(&model, "model", os.Getenv("HOLDFAST_MODEL"), "model as PROVIDER/NAME (openai/NAME, scripted/FILE)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(
+		&cobra.Command{Use: "acp", Short: "Serve an editor over stdin and stdout", Args: noArgs,
+			RunE: func(*cobra.Command, []string) error { return serveACP(model) }},
+		&cobra.Command{Use: "demo", Short: "Show a goal that survives kill -9, in a temporary repository", Args: noArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), model) }},
+		&cobra.Command{Use: "version", Short: "Print the version", Args: noArgs,
+			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "holdfast", version) }},
+	)
+	return root
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+func isTerminal(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && f.Name() != os.DevNull && !isNull(st)
+}
+
+// isNull tells /dev/null, which is a character device too and means "no terminal".
+func isNull(st os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(st, null)
+}

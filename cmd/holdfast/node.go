@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"holdfast/goals"
+	"holdfast/internal/ident"
+	"holdfast/internal/instance"
+	"holdfast/internal/provider"
+	"holdfast/internal/store"
+	"holdfast/internal/tools"
+	"holdfast/internal/worktree"
+	"holdfast/recovery"
+	"holdfast/session"
+)
+
+// node is one Holdfast process on the store: the opened store, the lock that proves it lives, and the engine. close ends it in order.
+type node struct {
+	db     *store.DB
+	inst   *instance.Instance
+	engine *session.Engine
+	goals  *goals.Service
+	log    zerolog.Logger
+	model  func() (session.Model, error)
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// openNode opens everything a process that executes needs.
+func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger) (*node, error) {
+	newID := func() string { return uuid.Must(uuid.NewV7()).String() }
+	now := func() time.Time { return time.Now().UTC() }
+	db, err := store.Open(ctx, store.Options{Home: home, Now: now, NewID: newID, Log: log, BinaryVersion: version})
+	if err != nil {
+		return nil, err
+	}
+	n := &node{db: db, log: log}
+	if err := n.start(ctx, home, kind, model, now, newID); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+func (n *node) start(ctx context.Context, home, kind, model string, now func() time.Time, newID func() string) (err error) {
+	id := newID()
+	if n.inst, err = instance.Start(instance.Options{Home: home, ID: id, Kind: kind, Log: n.log}); err != nil {
+		return fmt.Errorf("take the instance lock: %w", err)
+	}
+	self := ident.Self()
+	row := session.InstanceRow{ID: session.InstanceID(id), Kind: kind, Host: ident.Host(), Boot: self.Boot, PID: self.PID, Start: self.Start, StartedAt: now()}
+	st := store.Store{DB: n.db}
+	if err := st.Commit(ctx, "instance.joined", func(tx session.Tx) error { return tx.InsertInstance(row) }); err != nil {
+		return fmt.Errorf("record this process: %w", err)
+	}
+	n.model = resolver(model, n.db.CredentialKey())
+	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
+		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
+	}})
+	n.engine = session.NewEngine(session.Config{
+		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
+		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home,
+		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
+	})
+	n.goals = &goals.Service{Engine: n.engine}
+	ctx, n.cancel = context.WithCancel(context.Background())
+	n.wg.Go(func() { n.watch(ctx, home) })
+	return nil
+}
+
+// resolver finds the model once; a failure is looked at again, because the answer to it is to set something up.
+func resolver(name string, key []byte) func() (session.Model, error) {
+	var mu sync.Mutex
+	var found session.Model
+	return func() (session.Model, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if found != nil {
+			return found, nil
+		}
+		m, err := provider.Resolve(provider.Config{Model: name, Getenv: os.Getenv, CredKey: key})
+		if err == nil {
+			found = m
+		}
+		return m, err
+	}
+}
+
+// drivers says what each kind of run is.
+func drivers(st session.Store, builtin []session.Tool, model func() (session.Model, error)) map[session.RunKind]session.Driver {
+	judge := func() string {
+		m, err := model()
+		if err != nil {
+			return "unknown"
+		}
+		id := m.Identity()
+		return id.Provider + "/" + id.Name
+	}
+	var readers, shell []session.Tool
+	for _, t := range builtin {
+		if t.Class() == session.ReadOnly {
+			readers = append(readers, t)
+		}
+		if t.Spec().Name == "shell" {
+			shell = append(shell, t)
+		}
+	}
+	with := func(more ...session.Tool) []session.Tool {
+		return append(append([]session.Tool{}, builtin...), more...)
+	}
+	return map[session.RunKind]session.Driver{
+		session.RunPrompt:       session.PromptDriver{System: systemPrompt, Tools: with(goals.ChatTools()...)},
+		session.RunGoal:         goals.Work{System: systemPrompt, Tools: with(goals.WorkTools()...)},
+		session.RunVerification: goals.Review{Store: st, Tools: append(readers, goals.ReviewTool(judge)), Code: shell},
+	}
+}
+
+// systemPrompt is what every model is told about its place.
+func systemPrompt(s session.Session) string {
+	return "You are Holdfast, a coding agent working in the user's own directory through tools. Look before you change anything, keep changes small, and " +
+		"say plainly what you did and what you do not know. Tool results may say that a call never started or that its outcome is unknown: " +
+		"then look at the real state first and do not repeat the call blindly.\nWorking directory: " + s.Cwd +
+		"\nDirectories you may use: " + strings.Join(s.Roots, ", ") + "\nMode: " + string(s.Mode)
+}
+
+// watch passes doorbells on and takes over what dead instances owned. It wakes once a second, and reads the store only when something
+// is there to read.
+func (n *node) watch(ctx context.Context, home string) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for seconds := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.inst.Bell():
+			n.engine.Ring()
+		case <-tick.C:
+			seconds++
+			others, err := n.inst.Others()
+			if err != nil {
+				n.log.Error().Err(err).Msg("listing instances failed")
+				continue
+			}
+			n.engine.SetShared(len(others) > 0)
+			if n.bury(ctx, home, others); seconds%5 == 0 && len(others) > 0 {
+				n.engine.Ring() // a lost doorbell costs delay only
+			}
+		}
+	}
+}
+
+// bury takes over the work of every instance whose lock is free, and removes what is left of it.
+func (n *node) bury(ctx context.Context, home string, others []string) {
+	for _, id := range others {
+		state, claim, err := instance.Probe(home, id)
+		if err != nil {
+			n.log.Error().Err(err).Str("instance", id).Msg("probing an instance failed")
+			continue
+		}
+		if state != instance.Dead {
+			continue
+		}
+		if err := n.engine.TakeDead(ctx, session.InstanceID(id)); err != nil {
+			n.log.Error().Err(err).Str("instance", id).Msg("taking over failed")
+			claim.Release()
+			continue
+		}
+		if err := claim.Remove(); err != nil {
+			n.log.Error().Err(err).Str("instance", id).Msg("removing a dead instance's lock failed")
+		}
+	}
+}
+
+// recover looks at every run whose owner is gone and goes on with what may go on.
+func (n *node) recover(ctx context.Context, home string) {
+	others, err := n.inst.Others()
+	if err != nil {
+		n.log.Error().Err(err).Msg("listing instances failed")
+	}
+	n.engine.SetShared(len(others) > 0)
+	n.bury(ctx, home, others)
+	if err := n.engine.TakeUnowned(ctx); err != nil {
+		n.log.Error().Err(err).Msg("taking unowned work failed")
+	}
+	n.engine.Admit()
+}
+
+// letGo is how long running work may take to be committed when the process ends.
+const letGo = time.Second
+
+// close lets go of the work, then of the store, then of the lock: nobody may take over before the last write.
+func (n *node) close() error {
+	var errs []error
+	if n.cancel != nil {
+		n.cancel()
+		n.wg.Wait()
+	}
+	if n.engine != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), letGo)
+		defer cancel()
+		errs = append(errs, n.engine.Close(ctx))
+	}
+	errs = append(errs, n.db.Close())
+	if n.inst != nil {
+		errs = append(errs, n.inst.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,161 @@
+package fakemodel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxBody bounds a request.
+const maxBody = 256 << 20
+
+// Server is the fake service. Its goroutines are the HTTP server's; Close waits for them.
+type Server struct {
+	handler func(Request) Reply
+	url     string
+	http    *http.Server
+	stop    context.CancelFunc
+	served  chan struct{}
+
+	mu       sync.Mutex
+	closed   bool
+	running  sync.WaitGroup
+	requests []Request
+	arrived  chan struct{} // closed and replaced with each logged request
+}
+
+// New starts a server on a free loopback port. It panics when there is none: nothing can be tested then. The handler may be called
+// by several goroutines at once.
+func New(handler func(Request) Reply) *Server {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(fmt.Sprintf("fakemodel: listen on loopback: %v", err))
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Server{handler: handler, url: "http://" + l.Addr().String() + "/v1", stop: stop,
+		served: make(chan struct{}), arrived: make(chan struct{})}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	go func() {
+		defer close(s.served)
+		_ = s.http.Serve(l) // ends with Close
+	}()
+	return s
+}
+
+// URL is the base URL, as one would set it for the real service.
+func (s *Server) URL() string { return s.url }
+
+// Close ends all streams and waits for their handlers. It may be called twice.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	_ = s.http.Close()
+	<-s.served
+	s.running.Wait()
+}
+
+// Requests returns what arrived so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Wait returns once n requests have arrived, or with the context's error.
+func (s *Server) Wait(ctx context.Context, n int) ([]Request, error) {
+	for {
+		s.mu.Lock()
+		arrived, got := s.arrived, append([]Request(nil), s.requests...)
+		s.mu.Unlock()
+		if len(got) >= n {
+			return got, nil
+		}
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+			return got, fmt.Errorf("wait for %d model requests, %d came: %w", n, len(got), ctx.Err())
+		}
+	}
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		return
+	}
+	defer s.running.Done()
+	switch {
+	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
+		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{"id": "fake", "object": "model", "owned_by": "fake"}}})
+	case r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions"):
+		writeJSON(w, http.StatusNotFound, problem("Invalid URL ("+r.Method+" "+r.URL.Path+")", "invalid_request_error", ""))
+	default:
+		s.complete(w, r)
+	}
+}
+
+// enter counts a running handler, unless the server is closed.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.running.Add(1)
+	}
+	return !s.closed
+}
+
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return // the client is gone or too large; there is nobody to answer
+	}
+	req, err := parse(body)
+	req.Header, req.Path = r.Header.Clone(), r.URL.Path
+	req = s.log(req, err)
+	if err != nil {
+		var bad *refusal
+		if !errors.As(err, &bad) {
+			bad = &refusal{message: err.Error()}
+		}
+		writeJSON(w, http.StatusBadRequest, problem(bad.message, "invalid_request_error", bad.code))
+		return
+	}
+	p := &player{w: w, ctx: r.Context(), req: req, reply: s.handler(req)}
+	p.play()
+}
+
+func (s *Server) log(req Request, err error) Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	req.N = len(s.requests) + 1
+	if err != nil {
+		req.Refused = err.Error()
+	}
+	s.requests = append(s.requests, req)
+	close(s.arrived)
+	s.arrived = make(chan struct{})
+	return req
+}
+
+func problem(message, kind, code string) map[string]any {
+	e := map[string]any{"message": message, "type": kind, "param": nil, "code": nil}
+	if code != "" {
+		e["code"] = code
+	}
+	return map[string]any{"error": e}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
+}

@@ -1,0 +1,137 @@
+package goals
+
+import (
+	"errors"
+	"time"
+
+	"holdfast/session"
+	"holdfast/usage"
+)
+
+// Status is the state of a Goal.
+type Status string
+
+const (
+	Active    Status = "active"           // pursued; entered by creation, resume and retry
+	Paused    Status = "paused"           // by the user's pause or cancel; left by resume or end
+	Blocked   Status = "blocked"          // needs a person; left by retry, resume, revise or end
+	Achieved  Status = "achieved"         // final: accepted by a review
+	Cancelled Status = "cancelled"        // final: ended by the user
+	Exhausted Status = "budget_exhausted" // an explicit budget is used up
+)
+
+// Ended tells whether nothing more can happen to the Goal.
+func (s Status) Ended() bool { return s == Achieved || s == Cancelled }
+
+// Goal is a durable objective.
+type Goal struct {
+	ID             string
+	Session        session.SessionID
+	Run            session.RunID
+	Revision       int64
+	ControlVersion int64
+	Objective      string
+	Status         Status
+	ReasonCode     session.Code
+	Reason         string
+	// Candidate is the worker's summary of a result it offers for review; a claim, not evidence.
+	Candidate string
+	// Blocker is the last obstacle the worker named, BlockerTurns for how many turns in a row.
+	Blocker      string
+	BlockerTurns int
+	IdleTurns    int    // turns in a row that changed nothing
+	Progress     string // digest over results and evidence after the last turn
+	Feedback     string // what the last review found missing
+	// CancelCommand is the cancel that paused the Goal, so that a prompt right behind it can undo just that.
+	CancelCommand  string
+	IdempotencyKey string
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	EndedAt        time.Time
+}
+
+// Kind is how a requirement is decided.
+type Kind string
+
+const (
+	KindCommand  Kind = "command"  // by the exit code of a command
+	KindFile     Kind = "file"     // by a file's presence and content
+	KindSemantic Kind = "semantic" // by an independent reviewer
+)
+
+// Result is what is known about a requirement.
+type Result string
+
+const (
+	Unknown Result = "unknown"
+	Met     Result = "met"
+	Unmet   Result = "unmet"
+	Waived  Result = "waived" // by the user, with a reason
+)
+
+// Requirement is one checkable condition.
+type Requirement struct {
+	ID       string   `json:"id"`
+	Kind     Kind     `json:"kind"`
+	Text     string   `json:"text"`
+	Command  string   `json:"command,omitempty"`
+	Path     string   `json:"path,omitempty"`
+	Pattern  string   `json:"pattern,omitempty"` // regular expression the file must match
+	Result   Result   `json:"result"`
+	Reason   string   `json:"reason,omitempty"`
+	Evidence []string `json:"evidence"` // effect ids and digests
+	JudgedBy string   `json:"judgedBy,omitempty"`
+}
+
+// objectiveID is the requirement that is the objective itself.
+const objectiveID = "objective"
+
+// Tx is what this package needs of a transaction besides session.Tx.
+type Tx interface {
+	session.Tx
+	InsertGoal(Goal) error
+	// UpdateGoal writes a goal and announces it.
+	UpdateGoal(Goal, time.Time) error
+	Goal(id string) (Goal, error)
+	// OpenGoal returns the Goal of a session that has not ended, or ErrNotFound.
+	OpenGoal(session.SessionID) (Goal, error)
+	Goals(session.SessionID) ([]Goal, error)
+	GoalByKey(session.SessionID, string) (Goal, error)
+	PutRequirements(goal string, revision int64, reqs []Requirement) error
+	Requirements(goal string, revision int64) ([]Requirement, error)
+}
+
+// in gives the goal side of a session transaction: one store implements both.
+func in(tx session.Tx) Tx {
+	g, ok := tx.(Tx)
+	if !ok {
+		panic("goals: the store does not implement goals.Tx")
+	}
+	return g
+}
+
+// Errors a door turns into its own form.
+var (
+	ErrExists  = errors.New("the session already has an unfinished goal")
+	ErrVersion = errors.New("the goal changed since the version you named")
+)
+
+// NotAllowedError: the goal's state does not permit the action.
+type NotAllowedError struct {
+	Action string
+	Status Status
+	Hint   string
+}
+
+func (e *NotAllowedError) Error() string {
+	return "cannot " + e.Action + " a goal that is " + string(e.Status) + ": " + e.Hint
+}
+
+// Usage adds up what the Goal's requests consumed.
+func Usage(reqs []session.Request) usage.Total {
+	var t usage.Total
+	for _, r := range reqs {
+		t.Add(usage.Tokens{Input: r.Input, Output: r.Output, Known: r.State == session.RequestSettled})
+	}
+	return t
+}

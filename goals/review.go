@@ -1,0 +1,365 @@
+package goals
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"holdfast/session"
+)
+
+// Review drives one independent, read-only judgement of a candidate.
+type Review struct {
+	Store session.Store
+	Tools []session.Tool // readers and submit_review
+	Code  []session.Tool // what evidence commands run with
+}
+
+var _ session.Driver = Review{}
+
+// observation is what files were like at one moment.
+type observation struct {
+	files map[string]fileState // by absolute path
+}
+
+type fileState struct {
+	digest string // "absent" without a file
+	text   []byte // only of requirement files, capped
+}
+
+const maxPatternFile = 4 << 20
+
+// Observe reads the files that requirements name and digests what the Goal wrote.
+func (r Review) Observe(ctx context.Context, s session.Session, run session.Run) (any, error) {
+	var reqs []Requirement
+	var paths []string
+	err := r.Store.Read(ctx, func(stx session.Tx) error {
+		g, err := in(stx).Goal(run.Goal)
+		if err != nil {
+			return err
+		}
+		if reqs, err = in(stx).Requirements(g.ID, g.Revision); err != nil {
+			return err
+		}
+		effects, err := stx.EffectsOf(g.Run)
+		for _, ef := range effects {
+			for _, f := range ef.Plan.Files {
+				paths = append(paths, f.Path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := observation{files: map[string]fileState{}}
+	for _, p := range paths {
+		if err := o.look(p, false); err != nil {
+			return nil, err
+		}
+	}
+	for _, q := range reqs {
+		if q.Kind == KindFile {
+			if err := o.look(absolute(s, q.Path), true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return o, nil
+}
+
+func absolute(s session.Session, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(s.Cwd, path)
+}
+
+func (o observation) look(path string, keep bool) error {
+	b, err := os.ReadFile(path)
+	var pe *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		o.files[path] = fileState{digest: "absent"}
+		return nil
+	case errors.As(err, &pe):
+		o.files[path] = fileState{digest: "unreadable"}
+		return nil
+	case err != nil:
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	sum := sha256.Sum256(b)
+	st := fileState{digest: "sha256:" + hex.EncodeToString(sum[:])}
+	if keep && len(b) <= maxPatternFile {
+		st.text = b
+	}
+	o.files[path] = st
+	return nil
+}
+
+// changed tells whether a file is not what it was at the start of the review.
+func (o observation) changed(before map[string]string) bool {
+	for path, st := range o.files {
+		if d, ok := before[path]; ok && d != st.digest {
+			return true
+		}
+	}
+	return false
+}
+
+// digests is what a review remembers of an observation.
+func (o observation) digests() map[string]string {
+	m := map[string]string{}
+	for path, st := range o.files {
+		m[path] = st.digest
+	}
+	return m
+}
+
+// Begin puts the objective and the stored evidence before the reviewer, never the worker's claims, and plans the commands that
+// requirements ask for and that have no fresh receipt.
+func (r Review) Begin(stx session.Tx, b *session.Begin) error {
+	if b.Attempt.Mode != session.ModeFirst {
+		return b.Add(&session.Item{Kind: session.ItemNote, State: session.ItemComplete, Body: session.ItemBody{Text: "[Go on with the review.]"}})
+	}
+	tx := in(stx)
+	b.Run.Input = []byte(encode(b.Observed.(observation).digests()))
+	g, reqs, err := load(tx, b.Run.Goal)
+	if err != nil {
+		return err
+	}
+	ev, err := gather(tx, g, b.Run.ID, reqs)
+	if err != nil {
+		return err
+	}
+	text := contract(g, reqs) + "\nStored evidence, oldest first:\n" + ev.text()
+	if err := b.Add(&session.Item{Kind: session.ItemNote, State: session.ItemComplete, Body: session.ItemBody{Text: text}}); err != nil {
+		return err
+	}
+	var calls []session.Call
+	for _, q := range reqs {
+		if q.Kind == KindCommand && q.Result != Waived && ev.receipt(q.Command) == nil {
+			calls = append(calls, session.Call{ID: "code-" + q.ID + "-" + string(b.Attempt.ID), Name: "shell", Args: encode(map[string]string{"command": q.Command})})
+		}
+	}
+	// What an earlier review said does not carry over.
+	for i := range reqs {
+		if reqs[i].Result != Waived {
+			reqs[i].Result, reqs[i].Reason, reqs[i].JudgedBy = Unknown, "", ""
+		}
+	}
+	if err := tx.PutRequirements(g.ID, g.Revision, reqs); err != nil {
+		return err
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	return b.AddCalls(calls)
+}
+
+const reviewer = "You are an independent reviewer. You judge whether a goal has been achieved, from the stored evidence and from what you read in " +
+	"the work tree yourself. You cannot change anything. The worker's own statements are not evidence. For each requirement decide met, unmet " +
+	"or unknown, and cite for each met one evidence: an evidence id from the list, or the call id of a read you made. Finish by calling " +
+	"submit_review once."
+
+// Setup gives the reviewer readers only.
+func (r Review) Setup(_ session.Tx, s session.Session, _ session.Run) (session.Setup, error) {
+	return session.Setup{System: reviewer + "\nWorking directory: " + s.Cwd, Tools: r.Tools, CodeTools: r.Code, Reviewer: true}, nil
+}
+
+// evidence is what is stored about a Goal's work.
+type evidence struct {
+	effects   []session.Effect
+	lastWrite int64 // the place of the last change that is not itself an evidence command
+}
+
+// gather collects the settled calls of the Goal's work and of one review.
+func gather(tx Tx, g Goal, review session.RunID, reqs []Requirement) (evidence, error) {
+	var ev evidence
+	commands := map[string]bool{}
+	for _, q := range reqs {
+		if q.Kind == KindCommand {
+			commands[q.Command] = true
+		}
+	}
+	for _, run := range []session.RunID{g.Run, review} {
+		effects, err := tx.EffectsOf(run)
+		if err != nil {
+			return ev, err
+		}
+		for _, ef := range effects {
+			if ef.Tool == "get_goal" || ef.Tool == "update_goal" || ef.Tool == "submit_review" {
+				continue
+			}
+			ev.effects = append(ev.effects, ef)
+			if ef.Changes() && !commands[ef.Plan.Command] {
+				ev.lastWrite = max(ev.lastWrite, ef.SettledSeq)
+			}
+		}
+	}
+	slices.SortStableFunc(ev.effects, func(a, b session.Effect) int { return int(a.SettledSeq - b.SettledSeq) })
+	return ev, nil
+}
+
+// fresh tells whether an effect is completed and nothing was changed after it.
+func (ev evidence) fresh(ef session.Effect) bool {
+	return ef.Fact == session.FactCompleted && ef.SettledSeq >= ev.lastWrite
+}
+
+// receipt is the newest fresh run of a command.
+func (ev evidence) receipt(command string) *session.Effect {
+	for _, ef := range slices.Backward(ev.effects) {
+		if ef.Plan.Command == command && command != "" && ev.fresh(ef) && ef.ExitCode != nil {
+			return &ef
+		}
+	}
+	return nil
+}
+
+func (ev evidence) text() string {
+	var b strings.Builder
+	for _, ef := range ev.effects {
+		fmt.Fprintf(&b, "- %s: %s", ef.ID, ef.Plan.Title)
+		if ef.ExitCode != nil {
+			fmt.Fprintf(&b, ", exit code %d", *ef.ExitCode)
+		}
+		switch {
+		case ef.Fact != session.FactCompleted:
+			fmt.Fprintf(&b, " [%s]", ef.Fact)
+		case !ev.fresh(ef):
+			b.WriteString(" [older than the last change]")
+		}
+		if ef.ResultDigest != "" {
+			b.WriteString(", result " + ef.ResultDigest)
+		}
+		b.WriteByte('\n')
+	}
+	if len(ev.effects) == 0 {
+		return "(none)\n"
+	}
+	return b.String()
+}
+
+// End compares versions and digests once more and commits the judgement.
+func (r Review) End(stx session.Tx, e *session.End) error {
+	tx := in(stx)
+	var before map[string]string
+	if err := json.Unmarshal(e.Run.Input, &before); err != nil {
+		return fmt.Errorf("read what the review saw at its start: %w", err)
+	}
+	e.Run.Desired, e.Run.Phase, e.Run.StopReason, e.Run.EndedAt = session.DesiredDone, session.PhaseEnded, "end_turn", e.Now
+	g, reqs, err := load(tx, e.Run.Goal)
+	if err != nil {
+		return err
+	}
+	work, err := tx.Run(g.Run)
+	if err != nil {
+		return err
+	}
+	if g.Status != Active || g.Revision != e.Run.Revision || g.ControlVersion != e.Run.ControlVersion {
+		return nil // a control came first; this judgement is about something else
+	}
+	ev, err := gather(tx, g, e.Run.ID, reqs)
+	if err != nil {
+		return err
+	}
+	after := e.Observed.(observation)
+	judge(e.Session, reqs, ev, after)
+	missing := verdicts(reqs)
+	unknown, err := session.UnknownOf(tx, g.Session)
+	if err != nil {
+		return err
+	}
+	if len(unknown) > 0 {
+		missing = append(missing, fmt.Sprintf("- %d operation(s) with an unknown outcome are not settled", len(unknown)))
+	}
+	if after.changed(before) {
+		missing = append(missing, "- files changed while the review was running; it must be repeated")
+	}
+	if err := tx.PutRequirements(g.ID, g.Revision, reqs); err != nil {
+		return err
+	}
+	if len(missing) == 0 {
+		work.Desired, work.Phase, work.StopReason, work.ReasonCode, work.EndedAt = session.DesiredDone, session.PhaseEnded, "end_turn", session.CodeNone, e.Now
+		if err := tx.UpdateRun(work, e.Now); err != nil {
+			return err
+		}
+		return finish(tx, g, Achieved, session.CodeNone, "", e.Now, e.NewID)
+	}
+	g.Candidate, g.Feedback, g.ReasonCode, g.UpdatedAt = "", strings.Join(missing, "\n"), session.CodeUnmet, e.Now
+	if err := tx.UpdateGoal(g, e.Now); err != nil {
+		return err
+	}
+	work.Phase, work.ReasonCode = session.PhaseQueued, session.CodeNone
+	return tx.UpdateRun(work, e.Now)
+}
+
+// judge decides what code can decide.
+func judge(s session.Session, reqs []Requirement, ev evidence, o observation) {
+	for i := range reqs {
+		q := &reqs[i]
+		switch {
+		case q.Result == Waived:
+		case q.Kind == KindCommand:
+			q.Result, q.Reason, q.JudgedBy, q.Evidence = Unknown, "the command has no fresh receipt", "code", nil
+			if ef := ev.receipt(q.Command); ef != nil {
+				q.Result, q.Reason = Met, fmt.Sprintf("exit code %d", *ef.ExitCode)
+				if *ef.ExitCode != 0 {
+					q.Result = Unmet
+				}
+				q.Evidence = []string{string(ef.ID)}
+			}
+		case q.Kind == KindFile:
+			st := o.files[absolute(s, q.Path)]
+			q.Result, q.JudgedBy, q.Evidence = Met, "code", []string{st.digest}
+			q.Reason = "the file is there"
+			if st.digest == "absent" || st.digest == "unreadable" {
+				q.Result, q.Reason = Unmet, "the file is "+st.digest
+			} else if q.Pattern != "" && !regexp.MustCompile(q.Pattern).Match(st.text) {
+				q.Result, q.Reason = Unmet, "the file does not match /"+q.Pattern+"/"
+			}
+		}
+	}
+}
+
+// verdicts lists what stands between the Goal and acceptance.
+func verdicts(reqs []Requirement) []string {
+	var missing []string
+	for _, q := range reqs {
+		if q.Result != Met && q.Result != Waived {
+			missing = append(missing, strings.TrimSuffix(fmt.Sprintf("- %s is %s: %s", q.ID, q.Result, q.Reason), ": "))
+		}
+	}
+	return missing
+}
+
+// Failed blocks the Goal: it cannot be accepted while the endpoint refuses.
+func (r Review) Failed(stx session.Tx, e *session.End, code session.Code, reason string) error {
+	tx := in(stx)
+	e.Run.Desired, e.Run.Phase, e.Run.StopReason, e.Run.EndedAt = session.DesiredDone, session.PhaseEnded, "error", e.Now
+	e.Run.ReasonCode, e.Run.Reason = code, reason
+	g, err := tx.Goal(e.Run.Goal)
+	if err != nil {
+		return err
+	}
+	work, err := tx.Run(g.Run)
+	if err != nil {
+		return err
+	}
+	if g.Status != Active {
+		return nil
+	}
+	if err := block(tx, g, &work, code, reason, e); err != nil {
+		return err
+	}
+	return tx.UpdateRun(work, e.Now)
+}

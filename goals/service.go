@@ -1,0 +1,448 @@
+package goals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"holdfast/session"
+)
+
+// Service is the one implementation behind every door.
+type Service struct {
+	Engine *session.Engine
+}
+
+// CreateParams is what create_goal takes.
+type CreateParams struct {
+	Session        session.SessionID
+	Objective      string
+	Requirements   []Requirement
+	IdempotencyKey string
+	Replace        bool
+	// Shown is the user's own line for the transcript, when the Goal came from one.
+	Shown string
+}
+
+// ParamError names the member that is wrong and what to do.
+type ParamError struct{ Member, Message string }
+
+func (e *ParamError) Error() string { return e.Member + ": " + e.Message }
+
+// Create stores a Goal and starts it. The same idempotency key returns the same Goal.
+func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
+	reqs, err := check(p)
+	if err != nil {
+		return View{}, err
+	}
+	e := s.Engine
+	var id string
+	err = e.Commit(ctx, "goal.created", p.Session, func(tx session.Tx) error {
+		now := e.Now()
+		g, err := create(in(tx), p, reqs, now, e.NewID)
+		if err != nil {
+			return err
+		}
+		id = g.ID
+		return in(tx).InsertCommand(session.Command{ID: e.NewID(), Session: p.Session, Kind: session.CommandGoal, Ref: g.ID,
+			Instance: e.Self.ID, At: now})
+	})
+	if err != nil {
+		return View{}, fmt.Errorf("create a goal: %w", err)
+	}
+	if err := e.Adopt(ctx, p.Session); err != nil {
+		return View{}, err
+	}
+	return s.Get(ctx, id, "")
+}
+
+// create is Create inside a transaction.
+func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func() string) (Goal, error) {
+	if p.IdempotencyKey != "" {
+		if g, err := tx.GoalByKey(p.Session, p.IdempotencyKey); err == nil {
+			return g, nil
+		} else if !errors.Is(err, session.ErrNotFound) {
+			return Goal{}, err
+		}
+	}
+	sess, err := tx.Session(p.Session)
+	if err != nil {
+		return Goal{}, err
+	}
+	old, err := tx.OpenGoal(p.Session)
+	switch {
+	case err == nil && !p.Replace:
+		return Goal{}, fmt.Errorf("%w (%s, %s): end it, or say replace", ErrExists, old.ID, old.Status)
+	case err == nil:
+		if err := finish(tx, old, Cancelled, session.CodeUserEnded, "Replaced by a new goal.", now, newID); err != nil {
+			return Goal{}, err
+		}
+	case !errors.Is(err, session.ErrNotFound):
+		return Goal{}, err
+	}
+	if p.Shown != "" {
+		it := session.Item{ID: session.ItemID(newID()), Session: p.Session, Kind: session.ItemUser, State: session.ItemComplete, CreatedAt: now,
+			Body: session.ItemBody{Text: p.Shown}}
+		if err := tx.InsertItem(&it); err != nil {
+			return Goal{}, err
+		}
+	}
+	if sess.Title == "" {
+		sess.Title, sess.UpdatedAt = firstLine(p.Objective), now
+		if err := tx.UpdateSession(sess); err != nil {
+			return Goal{}, err
+		}
+	}
+	g := Goal{ID: newID(), Session: p.Session, Run: session.RunID(newID()), Revision: 1, ControlVersion: 1, Objective: p.Objective,
+		Status: Active, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
+	run := session.Run{ID: g.Run, Session: p.Session, Kind: session.RunGoal, Desired: session.DesiredRun, Phase: session.PhaseQueued,
+		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now}
+	if err := tx.InsertRun(run); err != nil {
+		return Goal{}, err
+	}
+	if err := tx.InsertGoal(g); err != nil {
+		return Goal{}, err
+	}
+	return g, tx.PutRequirements(g.ID, 1, reqs)
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if r := []rune(s); len(r) > 80 {
+		s = string(r[:80])
+	}
+	return s
+}
+
+// check validates what the user gave and adds the objective itself as a requirement.
+func check(p CreateParams) ([]Requirement, error) {
+	if strings.TrimSpace(p.Objective) == "" {
+		return nil, &ParamError{"objective", "say in words what is to be achieved"}
+	}
+	return requirements(p.Objective, p.Requirements)
+}
+
+func requirements(objective string, given []Requirement) ([]Requirement, error) {
+	out := []Requirement{{ID: objectiveID, Kind: KindSemantic, Text: objective, Result: Unknown}}
+	seen := map[string]bool{objectiveID: true}
+	for i, r := range given {
+		at := fmt.Sprintf("requirements[%d]", i)
+		if r.ID == "" {
+			r.ID = fmt.Sprintf("r%d", i+1)
+		}
+		if seen[r.ID] {
+			return nil, &ParamError{at + ".id", fmt.Sprintf("%q is used twice", r.ID)}
+		}
+		seen[r.ID] = true
+		switch r.Kind {
+		case KindCommand:
+			if strings.TrimSpace(r.Command) == "" {
+				return nil, &ParamError{at + ".command", "a command requirement needs the command to run"}
+			}
+		case KindFile:
+			if r.Path == "" {
+				return nil, &ParamError{at + ".path", "a file requirement needs a path"}
+			}
+			if _, err := regexp.Compile(r.Pattern); err != nil {
+				return nil, &ParamError{at + ".pattern", err.Error()}
+			}
+		case KindSemantic:
+			if strings.TrimSpace(r.Text) == "" {
+				return nil, &ParamError{at + ".text", "say in words what must hold"}
+			}
+		default:
+			return nil, &ParamError{at + ".kind", `want "command", "file" or "semantic"`}
+		}
+		if r.Text == "" {
+			r.Text = strings.TrimSpace(r.Command + " " + r.Path)
+		}
+		r.Result, r.Evidence = Unknown, nil
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// UpdateParams is what update_goal takes.
+type UpdateParams struct {
+	Goal          string
+	Session       session.SessionID
+	Action        string
+	Expected      int64 // control version the caller saw; 0 means any
+	Objective     string
+	Requirements  []Requirement
+	RequirementID string
+	Reason        string
+}
+
+// Update is a control of the user: compare-and-set, stored before it is acknowledged.
+func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
+	g, err := s.find(ctx, p.Goal, p.Session)
+	if err != nil {
+		return View{}, err
+	}
+	e := s.Engine
+	err = e.Commit(ctx, "goal.controlled", g.Session, func(stx session.Tx) error {
+		tx := in(stx)
+		if g, err = tx.Goal(g.ID); err != nil {
+			return err
+		}
+		if p.Expected != 0 && p.Expected != g.ControlVersion {
+			return fmt.Errorf("%w: it is at %d", ErrVersion, g.ControlVersion)
+		}
+		if err := apply(tx, g, p, e.Now(), e.NewID); err != nil {
+			return err
+		}
+		return tx.InsertCommand(session.Command{ID: e.NewID(), Session: g.Session, Kind: session.CommandGoal, Ref: g.ID,
+			Instance: e.Self.ID, At: e.Now()})
+	})
+	if err != nil {
+		return View{}, fmt.Errorf("update goal %s: %w", g.ID, err)
+	}
+	if err := e.Adopt(ctx, g.Session); err != nil {
+		return View{}, err
+	}
+	return s.Get(ctx, g.ID, "")
+}
+
+// apply is one action on a Goal.
+func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) error {
+	if g.Status.Ended() {
+		return &NotAllowedError{p.Action, g.Status, "create a new goal instead"}
+	}
+	if p.Action == "end" {
+		return finish(tx, g, Cancelled, session.CodeUserEnded, p.Reason, now, newID)
+	}
+	g.ControlVersion++
+	g.UpdatedAt, g.CancelCommand = now, ""
+	switch p.Action {
+	case "pause":
+		return pause(tx, g, session.CodeUserPaused, p.Reason, now)
+	case "resume":
+		if g.Status != Paused && g.Status != Blocked {
+			return &NotAllowedError{p.Action, g.Status, "it is running"}
+		}
+	case "retry":
+		run, err := tx.Run(g.Run)
+		if err != nil {
+			return err
+		}
+		if g.Status == Paused || g.Status == Active && run.Phase != session.PhaseWaiting {
+			return &NotAllowedError{p.Action, g.Status, "there is nothing to retry; resume a paused goal"}
+		}
+	case "verify":
+		if g.Status != Active {
+			return &NotAllowedError{p.Action, g.Status, "resume it first"}
+		}
+		g.Candidate = "The user asked for a review."
+	case "revise":
+		reqs, err := revise(tx, &g, p)
+		if err != nil {
+			return err
+		}
+		if err := tx.PutRequirements(g.ID, g.Revision, reqs); err != nil {
+			return err
+		}
+	case "waive":
+		return waive(tx, g, p, now)
+	default:
+		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "revise" or "waive"`}
+	}
+	g.Status, g.ReasonCode, g.Reason, g.BlockerTurns, g.IdleTurns = Active, session.CodeNone, "", 0, 0
+	if err := want(tx, g, session.DesiredRun, now); err != nil || p.Action != "verify" {
+		return err
+	}
+	run, err := tx.Run(g.Run)
+	if err != nil || run.Phase == session.PhaseWorking {
+		return err // the turn that runs ends first; the review follows it
+	}
+	if err := startReview(tx, g, &run, now, newID); err != nil {
+		return err
+	}
+	return tx.UpdateRun(run, now)
+}
+
+// revise makes a new revision: new words, old usage, and no acceptance carried over.
+func revise(tx Tx, g *Goal, p UpdateParams) ([]Requirement, error) {
+	if p.Reason == "" {
+		return nil, &ParamError{"reason", "a revision needs a reason"}
+	}
+	given := p.Requirements
+	if p.Requirements == nil {
+		old, err := tx.Requirements(g.ID, g.Revision)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range old {
+			if r.ID != objectiveID {
+				given = append(given, r)
+			}
+		}
+	}
+	if strings.TrimSpace(p.Objective) != "" {
+		g.Objective = p.Objective
+	}
+	g.Revision++
+	g.Candidate, g.Feedback, g.Blocker = "", "The user revised the goal: "+p.Reason, ""
+	return requirements(g.Objective, given)
+}
+
+// waive takes one requirement out of acceptance, on the user's word.
+func waive(tx Tx, g Goal, p UpdateParams, now time.Time) error {
+	if p.Reason == "" {
+		return &ParamError{"reason", "a waiver needs a reason"}
+	}
+	reqs, err := tx.Requirements(g.ID, g.Revision)
+	if err != nil {
+		return err
+	}
+	for i := range reqs {
+		if reqs[i].ID == p.RequirementID {
+			reqs[i].Result, reqs[i].Reason, reqs[i].JudgedBy = Waived, p.Reason, "user"
+			if err := tx.PutRequirements(g.ID, g.Revision, reqs); err != nil {
+				return err
+			}
+			return tx.UpdateGoal(g, now)
+		}
+	}
+	return &ParamError{"requirementId", fmt.Sprintf("the goal has no requirement %q", p.RequirementID)}
+}
+
+// pause stops a Goal without ending it.
+func pause(tx Tx, g Goal, code session.Code, reason string, now time.Time) error {
+	if g.Status == Paused {
+		return nil
+	}
+	g.Status, g.ReasonCode, g.Reason = Paused, code, reason
+	return want(tx, g, session.DesiredPaused, now)
+}
+
+// want stores a Goal and makes its runs follow: the work run as given, reviews only ever cancelled.
+func want(tx Tx, g Goal, d session.Desired, now time.Time) error {
+	if err := tx.UpdateGoal(g, now); err != nil {
+		return err
+	}
+	if err := cancelReviews(tx, g, now); err != nil {
+		return err
+	}
+	run, err := tx.Run(g.Run)
+	if err != nil {
+		return err
+	}
+	run.Desired, run.Revision = d, g.Revision
+	run.ControlVersion++
+	switch {
+	case d == session.DesiredCancelled && run.Phase != session.PhaseWorking:
+		run.Phase = session.PhaseQueued // the owner closes it
+	case run.Phase == session.PhaseWaiting:
+		run.Phase = session.PhaseQueued
+	}
+	run.ReasonCode, run.Reason, run.Deaths, run.Faults, run.RetryAt = session.CodeNone, "", 0, 0, time.Time{}
+	if d != session.DesiredRun {
+		run.ReasonCode = g.ReasonCode
+		if err := voidRun(tx, g.Session, run.ID, now); err != nil {
+			return err
+		}
+	}
+	return tx.UpdateRun(run, now)
+}
+
+// voidRun takes back what was allowed for a run and not done.
+func voidRun(tx Tx, id session.SessionID, run session.RunID, now time.Time) error {
+	open, err := tx.OpenApprovals(id)
+	if err != nil {
+		return err
+	}
+	for _, p := range open {
+		if p.Run == run {
+			p.State = session.ApprovalVoid
+			if err := tx.UpdateApproval(p, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func cancelReviews(tx Tx, g Goal, now time.Time) error {
+	runs, err := tx.OpenRuns(g.Session)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.Kind == session.RunVerification && r.Goal == g.ID && r.Desired == session.DesiredRun {
+			r.Desired, r.ReasonCode = session.DesiredCancelled, g.ReasonCode
+			r.ControlVersion++
+			if err := tx.UpdateRun(r, now); err != nil {
+				return err
+			}
+			if err := voidRun(tx, g.Session, r.ID, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish ends a Goal and leaves its one record in the transcript.
+func finish(tx Tx, g Goal, st Status, code session.Code, reason string, now time.Time, newID func() string) error {
+	g.Status, g.ReasonCode, g.Reason, g.EndedAt, g.UpdatedAt = st, code, reason, now, now
+	g.ControlVersion++
+	d := session.DesiredCancelled
+	if st == Achieved {
+		d = session.DesiredDone
+	}
+	if d == session.DesiredCancelled {
+		if err := want(tx, g, d, now); err != nil {
+			return err
+		}
+	} else if err := tx.UpdateGoal(g, now); err != nil {
+		return err
+	}
+	it := session.Item{ID: session.ItemID(newID()), Session: g.Session, Run: g.Run, Kind: session.ItemGoal, State: session.ItemComplete, CreatedAt: now,
+		Body: session.ItemBody{Text: record(g)}}
+	return tx.InsertItem(&it)
+}
+
+func record(g Goal) string {
+	line := "Goal " + string(g.Status) + ": " + firstLine(g.Objective)
+	if g.Reason != "" {
+		line += " (" + g.Reason + ")"
+	}
+	return line
+}
+
+// Hooks ties a session's cancel to its Goal.
+type Hooks struct{}
+
+// Cancelled pauses an active Goal: otherwise it would start again under the user's hand.
+func (Hooks) Cancelled(stx session.Tx, id session.SessionID, command string, now time.Time) error {
+	tx := in(stx)
+	g, err := tx.OpenGoal(id)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil
+	}
+	if err != nil || g.Status != Active {
+		return err
+	}
+	g.ControlVersion++
+	g.CancelCommand, g.UpdatedAt = command, now
+	return pause(tx, g, session.CodeUserCancelled, "", now)
+}
+
+// Uncancelled lets the Goal go on that this cancel, and nothing since, has paused.
+func (Hooks) Uncancelled(stx session.Tx, id session.SessionID, command string, now time.Time) error {
+	tx := in(stx)
+	g, err := tx.OpenGoal(id)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil
+	}
+	if err != nil || g.CancelCommand != command || g.Status != Paused {
+		return err
+	}
+	g.ControlVersion++
+	g.CancelCommand, g.UpdatedAt, g.Status, g.ReasonCode = "", now, Active, session.CodeNone
+	return want(tx, g, session.DesiredRun, now)
+}

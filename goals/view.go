@@ -1,0 +1,270 @@
+package goals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/session"
+)
+
+// View is a Goal as every door returns it.
+type View struct {
+	GoalID         string            `json:"goalId"`
+	SessionID      session.SessionID `json:"sessionId"`
+	Revision       int64             `json:"revision"`
+	ControlVersion int64             `json:"controlVersion"`
+	Objective      string            `json:"objective"`
+	Status         Status            `json:"status"`
+	Phase          string            `json:"phase"`
+	ReasonCode     session.Code      `json:"reasonCode"`
+	Reason         string            `json:"reason"`
+	NextAction     NextAction        `json:"nextAction"`
+	CanPause       bool              `json:"canPause"`
+	CanResume      bool              `json:"canResume"`
+	CanVerify      bool              `json:"canVerify"`
+	CanEnd         bool              `json:"canEnd"`
+	CanRetry       bool              `json:"canRetry"`
+	Requirements   []Requirement     `json:"requirements"`
+	Todo           []struct{}        `json:"todo"`   // always empty in this version
+	Budget         *struct{}         `json:"budget"` // always null in this version: unlimited
+	Usage          UsageView         `json:"usage"`
+	ActiveSeconds  ActiveView        `json:"activeSeconds"`
+	CreatedAt      time.Time         `json:"createdAt"`
+	UpdatedAt      time.Time         `json:"updatedAt"`
+	History        []Moment          `json:"history,omitempty"`
+}
+
+// NextAction says who moves it and how.
+type NextAction struct {
+	Owner   string   `json:"owner"`
+	Allowed []string `json:"allowed"`
+}
+
+// UsageView keeps known and unknown apart. CostUSD is null: no prices are known in this version.
+type UsageView struct {
+	Input   int64    `json:"inputTokens"`
+	Output  int64    `json:"outputTokens"`
+	CostUSD *float64 `json:"costUsd"`
+	Unknown int      `json:"unknownRequests"`
+}
+
+// ActiveView is the time attempts were running. Exact is false when a crash left an interval of unknown length.
+type ActiveView struct {
+	AtLeast int64 `json:"atLeast"`
+	Exact   bool  `json:"exact"`
+}
+
+// Moment is one line of a Goal's timeline.
+type Moment struct {
+	At         time.Time        `json:"at"`
+	What       string           `json:"what"` // "attempt", "request", "effect"
+	Run        session.RunID    `json:"run"`
+	Kind       string           `json:"kind"` // run kind, model or tool
+	State      string           `json:"state"`
+	Title      string           `json:"title,omitempty"`
+	Number     int              `json:"number,omitempty"`
+	Mode       string           `json:"mode,omitempty"`
+	Rule       string           `json:"rule,omitempty"`
+	PID        int              `json:"pid,omitempty"`
+	Generation int64            `json:"generation,omitempty"`
+	Effect     session.EffectID `json:"effect,omitempty"`
+	Fact       session.Fact     `json:"fact,omitempty"`
+	SettledBy  string           `json:"settledBy,omitempty"`
+	ExitCode   *int             `json:"exitCode,omitempty"`
+	Digest     string           `json:"digest,omitempty"`
+	Input      int64            `json:"inputTokens,omitempty"`
+	Output     int64            `json:"outputTokens,omitempty"`
+}
+
+// find resolves the goal that goalId or sessionId names: the open one of the session, else its last one.
+func (s *Service) find(ctx context.Context, id string, sess session.SessionID) (g Goal, err error) {
+	err = s.Engine.Store.Read(ctx, func(stx session.Tx) error {
+		tx := in(stx)
+		if id != "" {
+			g, err = tx.Goal(id)
+			return err
+		}
+		if _, err = tx.Session(sess); err != nil {
+			return err
+		}
+		all, err := tx.Goals(sess)
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return errNoGoal
+		}
+		g = all[len(all)-1]
+		return nil
+	})
+	return g, err
+}
+
+var errNoGoal = fmt.Errorf("the session has no goal: %w", session.ErrNotFound)
+
+// NoGoal tells whether a session simply has no Goal, which is not an error for a reader.
+func NoGoal(err error) bool { return errors.Is(err, errNoGoal) }
+
+// Get returns a Goal by id, or the one of a session.
+func (s *Service) Get(ctx context.Context, id string, sess session.SessionID) (View, error) {
+	g, err := s.find(ctx, id, sess)
+	if err != nil {
+		return View{}, err
+	}
+	var v View
+	err = s.Engine.Store.Read(ctx, func(tx session.Tx) error { v, err = view(in(tx), g.ID, false); return err })
+	return v, err
+}
+
+// History is Get with the timeline.
+func (s *Service) History(ctx context.Context, id string, sess session.SessionID) (View, error) {
+	g, err := s.find(ctx, id, sess)
+	if err != nil {
+		return View{}, err
+	}
+	var v View
+	err = s.Engine.Store.Read(ctx, func(tx session.Tx) error { v, err = view(in(tx), g.ID, true); return err })
+	return v, err
+}
+
+func view(tx Tx, id string, history bool) (View, error) {
+	g, err := tx.Goal(id)
+	if err != nil {
+		return View{}, err
+	}
+	run, err := tx.Run(g.Run)
+	if err != nil {
+		return View{}, err
+	}
+	reqs, err := tx.Requirements(g.ID, g.Revision)
+	if err != nil {
+		return View{}, err
+	}
+	for i := range reqs {
+		reqs[i].Evidence = append([]string{}, reqs[i].Evidence...)
+	}
+	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
+		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
+	runs := []session.Run{run}
+	open, err := tx.OpenRuns(g.Session)
+	if err != nil {
+		return View{}, err
+	}
+	for _, r := range open {
+		if r.Kind == session.RunVerification && r.Goal == g.ID {
+			runs = append(runs, r)
+		}
+	}
+	sess, err := tx.Session(g.Session)
+	if err != nil {
+		return View{}, err
+	}
+	approvals, err := tx.OpenApprovals(g.Session)
+	if err != nil {
+		return View{}, err
+	}
+	v.place(g, sess, runs, approvals)
+	return v, v.account(tx, g, history)
+}
+
+// place says where the Goal stands and what may be done.
+func (v *View) place(g Goal, sess session.Session, runs []session.Run, approvals []session.Approval) {
+	run := runs[len(runs)-1]
+	v.Phase = "idle"
+	if g.Status == Active {
+		v.Phase = string(run.Phase)
+		if run.Kind == session.RunVerification {
+			v.Phase = "verifying"
+		}
+		if run.Phase == session.PhaseWaiting && run.ReasonCode != session.CodeNone {
+			v.ReasonCode, v.Reason = run.ReasonCode, run.Reason
+		}
+		for _, p := range approvals {
+			if p.State == session.ApprovalPending && p.Run == run.ID {
+				v.Phase, v.ReasonCode = "waiting", session.CodeApproval
+			}
+		}
+		if sess.Closed {
+			v.Phase, v.ReasonCode = "waiting", session.CodeClosedByClient
+		}
+	}
+	v.CanEnd = !g.Status.Ended()
+	v.CanPause = g.Status == Active
+	v.CanResume = g.Status == Paused || g.Status == Blocked
+	v.CanVerify = g.Status == Active && v.Phase != "verifying"
+	v.CanRetry = g.Status == Blocked || g.Status == Active && run.Phase == session.PhaseWaiting && v.ReasonCode != session.CodeApproval
+	v.NextAction = NextAction{Owner: "agent", Allowed: []string{}}
+	if g.Status.Ended() {
+		v.NextAction.Owner = "nobody"
+		return
+	}
+	if d, ok := session.Diagnostics[v.ReasonCode]; ok {
+		v.NextAction.Owner = d.Owner
+		v.NextAction.Allowed = append(v.NextAction.Allowed, d.Allowed...)
+		if v.Reason == "" {
+			v.Reason = d.Sentence
+		}
+		return
+	}
+	v.NextAction.Allowed = append(v.NextAction.Allowed, "pause", "end", "verify", "revise")
+}
+
+// account adds usage, active time and, when asked, the timeline.
+func (v *View) account(tx Tx, g Goal, history bool) error {
+	reqs, err := tx.RequestsOfGoal(g.ID)
+	if err != nil {
+		return err
+	}
+	u := Usage(reqs)
+	v.Usage = UsageView{Input: u.Input, Output: u.Output, Unknown: u.UnknownRequests}
+	ids := []session.RunID{g.Run}
+	for _, r := range reqs {
+		if history {
+			v.History = append(v.History, Moment{At: r.StartedAt, What: "request", Run: r.Run, Kind: r.Model, State: string(r.State), Input: r.Input, Output: r.Output})
+		}
+		known := false
+		for _, id := range ids {
+			known = known || id == r.Run
+		}
+		if !known {
+			ids = append(ids, r.Run)
+		}
+	}
+	active, exact := time.Duration(0), true
+	for _, id := range ids {
+		attempts, err := tx.Attempts(id)
+		if err != nil {
+			return err
+		}
+		run, err := tx.Run(id)
+		if err != nil {
+			return err
+		}
+		for _, a := range attempts {
+			if a.EndedAt.After(a.StartedAt) {
+				active += a.EndedAt.Sub(a.StartedAt)
+			}
+			exact = exact && a.State != session.AttemptInterrupted && a.State != session.AttemptRunning
+			if history {
+				v.History = append(v.History, Moment{At: a.StartedAt, What: "attempt", Run: id, Kind: string(run.Kind), State: string(a.State), Number: a.Number,
+					Mode: string(a.Mode), Rule: a.Rule, PID: a.PID, Generation: a.Generation})
+			}
+		}
+		if !history {
+			continue
+		}
+		effects, err := tx.EffectsOf(id)
+		if err != nil {
+			return err
+		}
+		for _, ef := range effects {
+			v.History = append(v.History, Moment{At: ef.PlannedAt, What: "effect", Run: id, Kind: ef.Tool, State: string(ef.State), Title: ef.Plan.Title,
+				Effect: ef.ID, Fact: ef.Fact, SettledBy: string(ef.SettledBy), ExitCode: ef.ExitCode, Digest: ef.ResultDigest})
+		}
+	}
+	v.ActiveSeconds = ActiveView{AtLeast: int64(active.Seconds()), Exact: exact}
+	sortMoments(v.History)
+	return nil
+}

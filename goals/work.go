@@ -1,0 +1,187 @@
+package goals
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/session"
+)
+
+// Work drives the turns of a Goal.
+type Work struct {
+	System func(session.Session) string
+	Tools  []session.Tool
+}
+
+var _ session.Driver = Work{}
+
+// Observe looks at nothing: a turn judges nothing.
+func (Work) Observe(context.Context, session.Session, session.Run) (any, error) { return nil, nil }
+
+// Begin tells the model why this turn happens.
+func (Work) Begin(stx session.Tx, b *session.Begin) error {
+	g, err := in(stx).Goal(b.Run.Goal)
+	if err != nil {
+		return err
+	}
+	text := "[Goal] Begin. Work towards the objective with your tools. When you believe every requirement is met, call update_goal with " +
+		"action \"candidate\"; an independent review follows."
+	if b.Attempt.Mode != session.ModeFirst {
+		text = "[Goal] Continue with the next step towards the objective. Call update_goal with action \"candidate\" once every requirement is met."
+		if g.Feedback != "" {
+			text += "\nWhat is missing so far:\n" + g.Feedback
+		}
+	}
+	return b.Add(&session.Item{Kind: session.ItemNote, State: session.ItemComplete, Body: session.ItemBody{Text: text}})
+}
+
+// Setup puts the objective, in the user's words, into every request.
+func (w Work) Setup(stx session.Tx, s session.Session, r session.Run) (session.Setup, error) {
+	g, reqs, err := load(in(stx), r.Goal)
+	if err != nil {
+		return session.Setup{}, err
+	}
+	return session.Setup{System: w.System(s) + "\n\n" + contract(g, reqs), Tools: w.Tools}, nil
+}
+
+func load(tx Tx, id string) (Goal, []Requirement, error) {
+	g, err := tx.Goal(id)
+	if err != nil {
+		return g, nil, err
+	}
+	reqs, err := tx.Requirements(id, g.Revision)
+	return g, reqs, err
+}
+
+// contract is the objective and its requirements as text.
+func contract(g Goal, reqs []Requirement) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The user has set a goal (revision %d). The objective, verbatim:\n%s\n\nRequirements:\n", g.Revision, g.Objective)
+	for _, r := range reqs {
+		fmt.Fprintf(&b, "- %s (%s)", r.ID, r.Kind)
+		switch {
+		case r.ID == objectiveID:
+			b.WriteString(": the objective itself holds")
+		case r.Kind == KindCommand:
+			fmt.Fprintf(&b, ": this command exits with 0: %s", r.Command)
+		case r.Kind == KindFile && r.Pattern != "":
+			fmt.Fprintf(&b, ": the file %s matches /%s/", r.Path, r.Pattern)
+		case r.Kind == KindFile:
+			fmt.Fprintf(&b, ": the file %s exists", r.Path)
+		default:
+			b.WriteString(": " + r.Text)
+		}
+		if r.Result == Waived {
+			b.WriteString(" [waived by the user]")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// End settles the turn and lets Next decide.
+func (Work) End(stx session.Tx, e *session.End) error {
+	tx := in(stx)
+	g, err := tx.Goal(e.Run.Goal)
+	if err != nil {
+		return err
+	}
+	effects, err := tx.EffectsOf(e.Run.ID)
+	if err != nil {
+		return err
+	}
+	unknown, err := session.UnknownOf(tx, g.Session)
+	if err != nil {
+		return err
+	}
+	f := Facts{Status: g.Status, Candidate: g.Candidate != "", Unknown: len(unknown) > 0}
+	progress := progressOf(effects)
+	f.Progress = progress != g.Progress
+	g.Progress = progress
+	g.IdleTurns++
+	if f.Progress {
+		g.IdleTurns = 0
+	}
+	key := blockerOf(effects, e.Attempt.ID)
+	switch {
+	case key == "":
+		g.Blocker, g.BlockerTurns = "", 0
+	case key == g.Blocker:
+		g.BlockerTurns++
+	default:
+		g.Blocker, g.BlockerTurns = key, 1
+	}
+	f.Blocker, f.SameBlocker, f.IdleTurns = key != "", g.BlockerTurns >= blockerTurns, g.IdleTurns
+	d := Next(f)
+	g.UpdatedAt = e.Now
+	switch d.Act {
+	case Continue:
+		e.Run.Phase = session.PhaseQueued
+	case Verify:
+		return startReview(tx, g, e.Run, e.Now, e.NewID)
+	case Block:
+		g.Status, g.ReasonCode, g.Reason = Blocked, d.Code, g.Blocker
+		g.ControlVersion++
+		e.Run.Desired, e.Run.Phase, e.Run.ReasonCode = session.DesiredPaused, session.PhaseQueued, d.Code
+	case Rest:
+		e.Run.Phase = session.PhaseQueued
+	}
+	return tx.UpdateGoal(g, e.Now)
+}
+
+// startReview makes the goal's run wait for an independent review.
+func startReview(tx Tx, g Goal, run *session.Run, now time.Time, newID func() string) error {
+	run.Phase, run.ReasonCode = session.PhaseWaiting, session.CodeVerifying
+	review := session.Run{ID: session.RunID(newID()), Session: g.Session, Kind: session.RunVerification, Desired: session.DesiredRun,
+		Phase: session.PhaseQueued, ControlVersion: g.ControlVersion, Goal: g.ID, Revision: g.Revision, CreatedAt: now}
+	if err := tx.InsertRun(review); err != nil {
+		return err
+	}
+	return tx.UpdateGoal(g, now)
+}
+
+// progressOf is a digest of what the calls of a run have brought so far; repeating a call that returns the same adds nothing.
+func progressOf(effects []session.Effect) string {
+	var seen []string
+	for _, ef := range effects {
+		if ef.Fact == session.FactCompleted && ef.Tool != "get_goal" && ef.Tool != "update_goal" {
+			seen = append(seen, ef.Tool+ef.ArgsDigest+ef.ResultDigest)
+		}
+	}
+	slices.Sort(seen)
+	return session.Digest(slices.Compact(seen)...)
+}
+
+// blockerOf is the obstacle that the worker named in an attempt.
+func blockerOf(effects []session.Effect, a session.AttemptID) string {
+	key := ""
+	for _, ef := range effects {
+		var in updateArgs
+		if ef.Attempt == a && ef.Tool == "update_goal" && ef.Fact == session.FactCompleted && json.Unmarshal(ef.Plan.Args, &in) == nil &&
+			in.Action == "blocker" {
+			key = in.Text
+		}
+	}
+	return key
+}
+
+// Failed blocks the Goal: the endpoint refuses, and only a person can change that.
+func (Work) Failed(stx session.Tx, e *session.End, code session.Code, reason string) error {
+	tx := in(stx)
+	g, err := tx.Goal(e.Run.Goal)
+	if err != nil {
+		return err
+	}
+	return block(tx, g, e.Run, code, reason, e)
+}
+
+func block(tx Tx, g Goal, run *session.Run, code session.Code, reason string, e *session.End) error {
+	g.Status, g.ReasonCode, g.Reason, g.UpdatedAt = Blocked, code, reason, e.Now
+	g.ControlVersion++
+	run.Desired, run.Phase, run.ReasonCode, run.Reason = session.DesiredPaused, session.PhaseQueued, code, reason
+	return tx.UpdateGoal(g, e.Now)
+}

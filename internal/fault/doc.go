@@ -1,0 +1,19 @@
+// Package fault names the instants at which the process may die.
+//
+// A crash point sits before and after every commit and every outside action. In an ordinary build [Point] is empty and the
+// compiler removes it. A binary built with the tag "faultpoints" reads HOLDFAST_CRASH and acts when the named point is reached.
+//
+// HOLDFAST_CRASH holds one or more comma-separated specs NAME[/N][/ACTION]: the N-th time (default 1) the point NAME is
+// reached, do ACTION (default "kill"):
+//
+//	kill   SIGKILL this process
+//	stop   SIGSTOP this process
+//	exit   exit with status 70, without running deferred functions
+//	pause  wait until the file named by HOLDFAST_CRASH_RESUME exists, then go on
+//
+// A point that fires appends one line "NAME ACTION PID" to the file named by HOLDFAST_CRASH_LOG (when set) before acting, so
+// that a test can prove it fired. The variables are removed from the environment at start, so that no child inherits them.
+//
+// Points lists every name. Reaching a point whose name is not listed panics in a faultpoints build, and a test parses the
+// sources and compares.
+package fault

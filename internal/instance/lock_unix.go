@@ -1,0 +1,37 @@
+//go:build unix
+
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock takes an exclusive lock of the whole open file if it is free. Nothing here ever waits for a lock: a lock file gets its
+// name only when its lock is taken, so no probe can be in the way of a start.
+func lock(f *os.File) (bool, error) {
+	err := error(unix.EINTR)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return false, nil
+	}
+	return false, fmt.Errorf("lock %s: %w", f.Name(), err)
+}
+
+// same tells whether path still names the file that is open.
+func same(f *os.File, path string) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(path)
+	return err == nil && os.SameFile(open, named)
+}

@@ -1,0 +1,269 @@
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/openai/openai-go/v3/packages/ssestream"
+
+	"holdfast/session"
+)
+
+// complaint is what a provider says about a request, in whichever of the usual shapes.
+type complaint struct {
+	message string
+	code    string // "code", else "type"
+	kind    string // "type"
+}
+
+// refused turns a response other than 200 into an error. The caller closes the body.
+func (m *OpenAI) refused(res *http.Response) *session.ModelError {
+	// A body that breaks off or stalls is no reason to lose the status.
+	body, _ := io.ReadAll(io.LimitReader(res.Body, pageLen))
+	e := &session.ModelError{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode,
+		RetryAfter: retryAfter(res.Header, m.config.Now())}
+	if res.StatusCode < 400 {
+		e.Kind = session.ModelBadRequest
+		e.Message = "the endpoint redirects the request" + m.target(res) + "; set the base URL to the final address"
+		return e
+	}
+	c, ok := readComplaint(body)
+	if kind := c.lasting(res.StatusCode); kind != "" {
+		e.Kind = kind
+	}
+	switch {
+	case ok && c.message != "":
+		e.Message = m.safe(c.message)
+	case isMarkup(body):
+		e.Message = fmt.Sprintf("the endpoint answered %s with a web page; a proxy may stand in front of it", statusText(res.StatusCode))
+	case len(strings.TrimSpace(string(body))) > 0:
+		e.Message = m.safe(string(body))
+	default:
+		e.Message = "the endpoint answered " + statusText(res.StatusCode)
+	}
+	return e
+}
+
+// target names where a redirect leads, by origin only.
+func (m *OpenAI) target(res *http.Response) string {
+	u, err := res.Location()
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return " to " + m.safe(originOf(u))
+}
+
+// broken says why a stream ended without its end mark.
+func (m *OpenAI) broken(ctx context.Context, dog *watchdog, body *wireBody, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var quiet *silence
+	if errors.As(context.Cause(dog.ctx), &quiet) {
+		return &session.ModelError{Kind: session.ModelNetwork, Message: quiet.Error()}
+	}
+	var own *session.ModelError
+	if errors.As(err, &own) {
+		return own
+	}
+	var event *ssestream.StreamError
+	switch {
+	case body == nil:
+		return &session.ModelError{Kind: session.ModelNetwork, Message: m.describe(err), Err: err}
+	case errors.As(err, &event):
+		return m.event(event.Event.Data)
+	case body.page:
+		return m.page(body.head)
+	case body.err != nil:
+		return &session.ModelError{Kind: session.ModelNetwork, Message: "the connection broke in the middle of the answer", Err: body.err}
+	case err != nil:
+		// The cause may repeat what the provider sent, so it is not kept.
+		return &session.ModelError{Kind: session.ModelCutOff, Message: "the endpoint sent a chunk that cannot be read"}
+	}
+	return &session.ModelError{Kind: session.ModelCutOff, Message: "the endpoint closed the stream before the answer's end mark"}
+}
+
+// event is an error that came inside a stream that began well. Tokens may be spent, so it has no refusing status (I5).
+func (m *OpenAI) event(data []byte) *session.ModelError {
+	e := &session.ModelError{Kind: session.ModelOverloaded, Status: http.StatusOK, Message: "the endpoint ended the answer with an error"}
+	c, _ := readComplaint(data)
+	if c.message != "" {
+		e.Message = m.safe(c.message)
+	}
+	if status, err := strconv.Atoi(c.code); err == nil && status >= 400 && status < 600 {
+		e.Kind = kindOfStatus(status)
+	}
+	switch c.kind {
+	case "invalid_request_error":
+		e.Kind = session.ModelBadRequest
+	case "authentication_error", "permission_error":
+		e.Kind = session.ModelAuth
+	case "rate_limit_error":
+		e.Kind = session.ModelRateLimit
+	}
+	if c.code == "rate_limit_exceeded" {
+		e.Kind = session.ModelRateLimit
+	}
+	if kind := c.lasting(http.StatusBadRequest); kind != "" {
+		e.Kind = kind
+	}
+	return e
+}
+
+// page is a body that is no event stream although the status was 200.
+func (m *OpenAI) page(head []byte) *session.ModelError {
+	if c, ok := readComplaint(head); ok && c.message != "" {
+		return m.event(head)
+	}
+	what := "one JSON document instead of a stream"
+	if isMarkup(head) {
+		what = "a web page"
+	}
+	return &session.ModelError{Kind: session.ModelBadRequest, Status: http.StatusOK,
+		Message: "the endpoint answered with " + what + "; check the base URL"}
+}
+
+// describe says what is wrong with a connection, without addresses that may hold secrets.
+func (m *OpenAI) describe(err error) string {
+	host := m.identity.Origin
+	var dns *net.DNSError
+	var cert *tls.CertificateVerificationError
+	var timeout net.Error
+	var where *url.Error
+	switch {
+	case errors.As(err, &dns):
+		return "the name of " + host + " cannot be resolved"
+	case errors.As(err, &cert):
+		return "the certificate of " + host + " is not trusted"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return host + " refuses connections"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return host + " could not be reached in time"
+	case errors.As(err, &where):
+		return "no answer from " + host + ": " + m.safe(where.Err.Error())
+	case err == nil:
+		return "no answer from " + host
+	}
+	return "no answer from " + host + ": " + m.safe(err.Error())
+}
+
+func kindOfStatus(status int) session.ModelErrorKind {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return session.ModelRateLimit
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
+		return session.ModelOverloaded
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired:
+		return session.ModelAuth
+	case status == http.StatusNotFound:
+		return session.ModelNotFound
+	case status == http.StatusRequestEntityTooLarge:
+		return session.ModelOverflow
+	}
+	return session.ModelBadRequest
+}
+
+// overflowPhrases are what servers that have no code for it say when a request is too long.
+var overflowPhrases = []string{"context length", "context window", "context size", "context_length", "prompt is too long",
+	"too many tokens", "maximum number of tokens"}
+
+// lasting finds what a person must change, whatever the status suggests: a request that is too long, an account without credit
+// (some send 429 for it, but no waiting helps), a model that does not exist.
+func (c complaint) lasting(status int) session.ModelErrorKind {
+	switch c.code {
+	case "context_length_exceeded", "exceed_context_size_error":
+		return session.ModelOverflow
+	case "insufficient_quota", "billing_hard_limit_reached", "invalid_api_key":
+		return session.ModelAuth
+	case "model_not_found":
+		return session.ModelNotFound
+	}
+	if status == http.StatusBadRequest || status == http.StatusUnprocessableEntity {
+		lower := strings.ToLower(c.message)
+		for _, p := range overflowPhrases {
+			if strings.Contains(lower, p) {
+				return session.ModelOverflow
+			}
+		}
+	}
+	return ""
+}
+
+// readComplaint reads the shapes in use: {"error":{"message","code","type"}}, {"error":"text"}, {"message":…}, {"detail":…}.
+func readComplaint(body []byte) (complaint, bool) {
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(body, &outer) != nil {
+		return complaint{}, false
+	}
+	inner := outer
+	if raw, ok := outer["error"]; ok {
+		if text := scalar(raw); text != "" {
+			return complaint{message: text}, true
+		}
+		inner = nil
+		if json.Unmarshal(raw, &inner) != nil {
+			return complaint{}, false
+		}
+	}
+	c := complaint{code: scalar(inner["code"]), kind: scalar(inner["type"])}
+	for _, name := range []string{"message", "detail"} {
+		if c.message == "" {
+			c.message = scalar(inner[name])
+		}
+	}
+	if c.code == "" {
+		c.code = c.kind
+	}
+	return c, true
+}
+
+// scalar is the text of a JSON string or number, else "".
+func scalar(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var n json.Number
+	if json.Unmarshal(raw, &n) == nil {
+		return n.String()
+	}
+	return ""
+}
+
+// maxRetryAfter keeps a provider's slip (a date in the wrong unit) from turning into an overflow.
+const maxRetryAfter = 7 * 24 * time.Hour
+
+// retryAfter reads how long the provider asks to wait: milliseconds, seconds or a date.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	for _, f := range []struct {
+		name string
+		unit time.Duration
+	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		text := strings.TrimSpace(h.Get(f.name))
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			if !(n > 0) { // also not a number
+				return 0
+			}
+			return time.Duration(min(n*float64(f.unit), float64(maxRetryAfter)))
+		}
+	}
+	if at, err := http.ParseTime(strings.TrimSpace(h.Get("Retry-After"))); err == nil {
+		return min(max(at.Sub(now), 0), maxRetryAfter)
+	}
+	return 0
+}
+
+func statusText(status int) string {
+	return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+}

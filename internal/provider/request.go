@@ -1,0 +1,95 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+
+	"holdfast/session"
+)
+
+// encode turns a request into the wire's. The same request always gives the same bytes, which lets endpoints cache its beginning.
+func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParams, error) {
+	p := openai.ChatCompletionNewParams{
+		Model:         m.config.Model,
+		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
+	}
+	switch {
+	case m.config.MaxTokens <= 0:
+	case m.identity.Origin == "https://api.openai.com": // OpenAI's newer models refuse the old name, other servers know no other
+		p.MaxCompletionTokens = openai.Int(m.config.MaxTokens)
+	default:
+		p.MaxTokens = openai.Int(m.config.MaxTokens)
+	}
+	if req.System != "" {
+		p.Messages = append(p.Messages, openai.SystemMessage(req.System))
+	}
+	for i, msg := range req.Messages {
+		wire, err := encodeMessage(msg)
+		if err != nil {
+			return p, fmt.Errorf("encode message %d of the model request: %w", i, err)
+		}
+		p.Messages = append(p.Messages, wire)
+	}
+	for _, t := range req.Tools {
+		tool, err := encodeTool(t)
+		if err != nil {
+			return p, fmt.Errorf("encode tool %s of the model request: %w", t.Name, err)
+		}
+		p.Tools = append(p.Tools, tool)
+	}
+	return p, nil
+}
+
+func encodeMessage(msg session.Message) (openai.ChatCompletionMessageParamUnion, error) {
+	switch msg.Role {
+	case session.RoleUser:
+		return openai.UserMessage(msg.Text), nil
+	case session.RoleTool:
+		return openai.ToolMessage(msg.Text, wireID(msg.CallID)), nil
+	case session.RoleAssistant:
+		var a openai.ChatCompletionAssistantMessageParam
+		if msg.Text != "" || len(msg.Calls) == 0 {
+			a.Content.OfString = openai.String(msg.Text)
+		}
+		for _, c := range msg.Calls {
+			a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
+				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: wireID(c.ID),
+					Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wireName(c.Name), Arguments: c.Args}}})
+		}
+		return openai.ChatCompletionMessageParamUnion{OfAssistant: &a}, nil
+	}
+	return openai.ChatCompletionMessageParamUnion{}, fmt.Errorf("unknown role %q", msg.Role)
+}
+
+// wireTool keeps the schema's bytes: the SDK's own type would lose the order of its members, which models read.
+type wireTool struct {
+	Type     string       `json:"type"`
+	Function wireFunction `json:"function"`
+}
+
+type wireFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+func encodeTool(t session.ToolSpec) (openai.ChatCompletionToolUnionParam, error) {
+	schema := t.Schema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	var obj map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &obj); err != nil {
+		return openai.ChatCompletionToolUnionParam{}, fmt.Errorf("read the schema: %w", err)
+	}
+	if obj == nil {
+		return openai.ChatCompletionToolUnionParam{}, errors.New("the schema is null")
+	}
+	f := param.Override[openai.ChatCompletionFunctionToolParam](wireTool{"function",
+		wireFunction{Name: wireName(t.Name), Description: t.Description, Parameters: schema}})
+	return openai.ChatCompletionToolUnionParam{OfFunction: &f}, nil
+}

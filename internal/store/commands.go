@@ -1,0 +1,82 @@
+package store
+
+import (
+	"time"
+
+	"holdfast/session"
+)
+
+const insertCommand = `INSERT INTO commands (id, session, kind, ref, body, instance, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+// InsertCommand stores an accepted control.
+func (t *Tx) InsertCommand(c session.Command) error {
+	body := string(c.Body)
+	if body == "" {
+		body = "{}"
+	}
+	_, err := t.exec("insert command", insertCommand, c.ID, c.Session, c.Kind, c.Ref, body, c.Instance, ms(c.At))
+	return err
+}
+
+const commandColumns = `SELECT id, session, kind, ref, body, instance, at, consumed_at, generation FROM commands`
+
+func scanCommand(r scanner) (c session.Command, err error) {
+	var body string
+	var when, consumed int64
+	err = r.Scan(&c.ID, &c.Session, &c.Kind, &c.Ref, &body, &c.Instance, &when, &consumed, &c.Generation)
+	c.Body, c.At, c.ConsumedAt = []byte(body), at(when), at(consumed)
+	return c, err
+}
+
+// Command returns one control.
+func (t *Tx) Command(id string) (session.Command, error) {
+	return get(t, "load command", scanCommand, commandColumns+` WHERE id = ?`, id)
+}
+
+// OpenCommands lists the controls of a session that nobody has acted on, in order.
+func (t *Tx) OpenCommands(id session.SessionID) ([]session.Command, error) {
+	return list(t, "list commands", scanCommand, commandColumns+` WHERE session = ? AND consumed_at = 0 ORDER BY rowid`, id)
+}
+
+const consumeCommand = `UPDATE commands SET consumed_at = ?, generation = ? WHERE id = ? AND consumed_at = 0`
+
+// Consume marks a control as acted on; false when it was already.
+func (t *Tx) Consume(id string, generation int64, now time.Time) (bool, error) {
+	n, err := t.exec("consume command", consumeCommand, ms(now), generation, id)
+	return n == 1, err
+}
+
+const insertRequest = `INSERT INTO requests (id, session, run, attempt, goal, revision, model, state, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// InsertRequest stores a provider request before it is sent.
+func (t *Tx) InsertRequest(r session.Request) error {
+	_, err := t.exec("insert request", insertRequest, r.ID, r.Session, r.Run, r.Attempt, r.Goal, r.Revision, r.Model, r.State, ms(r.StartedAt))
+	return err
+}
+
+const updateRequest = `UPDATE requests SET state = ?, input_tokens = ?, output_tokens = ?, settled_at = ? WHERE id = ? AND state <> 'settled'`
+
+// UpdateRequest settles a provider request, once.
+func (t *Tx) UpdateRequest(r session.Request) error {
+	_, err := t.exec("update request", updateRequest, r.State, r.Input, r.Output, ms(r.SettledAt), r.ID)
+	return err
+}
+
+const requestColumns = `SELECT id, session, run, attempt, goal, revision, model, state, input_tokens, output_tokens, started_at, settled_at FROM requests`
+
+func scanRequest(r scanner) (v session.Request, err error) {
+	var started, settled int64
+	err = r.Scan(&v.ID, &v.Session, &v.Run, &v.Attempt, &v.Goal, &v.Revision, &v.Model, &v.State, &v.Input, &v.Output, &started, &settled)
+	v.StartedAt, v.SettledAt = at(started), at(settled)
+	return v, err
+}
+
+// RequestsOf lists the provider requests of a run.
+func (t *Tx) RequestsOf(id session.RunID) ([]session.Request, error) {
+	return list(t, "list requests", scanRequest, requestColumns+` WHERE run = ? ORDER BY rowid`, id)
+}
+
+// RequestsOfGoal lists the provider requests made for a Goal, in every run of it.
+func (t *Tx) RequestsOfGoal(goal string) ([]session.Request, error) {
+	return list(t, "list requests of a goal", scanRequest, requestColumns+` WHERE goal = ? ORDER BY rowid`, goal)
+}

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"database/sql"
+	"time"
+
+	"holdfast/session"
+)
+
+const insertEffect = `INSERT INTO effects (id, session, run, attempt, item, tool, version, class, args_digest, state, fact, plan, dir, planned_at)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// InsertEffect journals a planned call.
+func (t *Tx) InsertEffect(e session.Effect) error {
+	_, err := t.exec("insert effect", insertEffect, e.ID, e.Session, e.Run, e.Attempt, e.Item, e.Tool, e.Version, e.Class, e.ArgsDigest, e.State,
+		e.Fact, enc(e.Plan), e.Dir, ms(e.PlannedAt))
+	return err
+}
+
+const updateEffect = `UPDATE effects SET attempt = ?, version = ?, class = ?, state = ?, fact = ?, plan = ?, dir = ?, result_digest = ?,
+	exit_code = ?, settled_by = ?, note = ?, dispatched_at = ?, settled_at = ?, settled_seq = ? WHERE id = ? AND state <> 'settled'`
+
+// UpdateEffect moves a call on; a settled one is never changed.
+func (t *Tx) UpdateEffect(e session.Effect) error {
+	var code sql.NullInt64
+	if e.ExitCode != nil {
+		code = sql.NullInt64{Int64: int64(*e.ExitCode), Valid: true}
+	}
+	return t.one("update effect", updateEffect, e.Attempt, e.Version, e.Class, e.State, e.Fact, enc(e.Plan), e.Dir, e.ResultDigest, code,
+		e.SettledBy, e.Note, ms(e.DispatchedAt), ms(e.SettledAt), e.SettledSeq, e.ID)
+}
+
+const effectColumns = `SELECT id, session, run, attempt, item, tool, version, class, args_digest, state, fact, plan, dir, result_digest, exit_code,
+	settled_by, note, planned_at, dispatched_at, settled_at, settled_seq FROM effects`
+
+func scanEffect(r scanner) (e session.Effect, err error) {
+	var plan string
+	var code sql.NullInt64
+	var planned, dispatched, settled int64
+	if err = r.Scan(&e.ID, &e.Session, &e.Run, &e.Attempt, &e.Item, &e.Tool, &e.Version, &e.Class, &e.ArgsDigest, &e.State, &e.Fact, &plan, &e.Dir,
+		&e.ResultDigest, &code, &e.SettledBy, &e.Note, &planned, &dispatched, &settled, &e.SettledSeq); err == nil {
+		err = dec(plan, &e.Plan)
+	}
+	if code.Valid {
+		n := int(code.Int64)
+		e.ExitCode = &n
+	}
+	e.PlannedAt, e.DispatchedAt, e.SettledAt = at(planned), at(dispatched), at(settled)
+	return e, err
+}
+
+// Effect returns one journal record.
+func (t *Tx) Effect(id session.EffectID) (session.Effect, error) {
+	return get(t, "load effect "+string(id), scanEffect, effectColumns+` WHERE id = ?`, id)
+}
+
+// EffectsOf lists the calls of a run in order.
+func (t *Tx) EffectsOf(id session.RunID) ([]session.Effect, error) {
+	return list(t, "list effects", scanEffect, effectColumns+` WHERE run = ? ORDER BY rowid`, id)
+}
+
+// OpenEffects lists the calls of a session that are not settled.
+func (t *Tx) OpenEffects(id session.SessionID) ([]session.Effect, error) {
+	return list(t, "list open effects", scanEffect, effectColumns+` WHERE session = ? AND state <> 'settled' ORDER BY rowid`, id)
+}
+
+const insertApproval = `INSERT INTO approvals (id, session, run, effect, binding, unknown, state, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+// InsertApproval stores a question and announces it.
+func (t *Tx) InsertApproval(a session.Approval) error {
+	if _, err := t.exec("insert approval", insertApproval, a.ID, a.Session, a.Run, a.Effect, a.Binding, enc(append([]session.EffectID{}, a.Unknown...)),
+		a.State, ms(a.AskedAt)); err != nil {
+		return err
+	}
+	_, err := t.Announce(a.Session, session.EventApproval, string(a.ID), a.AskedAt)
+	return err
+}
+
+const updateApproval = `UPDATE approvals SET state = ?, option = ?, answered_by = ?, answered_at = ? WHERE id = ?`
+
+// UpdateApproval moves a question on and announces it.
+func (t *Tx) UpdateApproval(a session.Approval, now time.Time) error {
+	if err := t.one("update approval", updateApproval, a.State, a.Option, a.AnsweredBy, ms(a.AnsweredAt), a.ID); err != nil {
+		return err
+	}
+	_, err := t.Announce(a.Session, session.EventApproval, string(a.ID), now)
+	return err
+}
+
+const approvalColumns = `SELECT id, session, run, effect, binding, unknown, state, option, answered_by, asked_at, answered_at FROM approvals`
+
+func scanApproval(r scanner) (a session.Approval, err error) {
+	var unknown string
+	var asked, answered int64
+	if err = r.Scan(&a.ID, &a.Session, &a.Run, &a.Effect, &a.Binding, &unknown, &a.State, &a.Option, &a.AnsweredBy, &asked, &answered); err == nil {
+		err = dec(unknown, &a.Unknown)
+	}
+	a.AskedAt, a.AnsweredAt = at(asked), at(answered)
+	return a, err
+}
+
+// Approval returns one question.
+func (t *Tx) Approval(id session.ApprovalID) (session.Approval, error) {
+	return get(t, "load approval "+string(id), scanApproval, approvalColumns+` WHERE id = ?`, id)
+}
+
+// OpenApprovals lists the questions of a session that are pending or answered and not yet acted on.
+func (t *Tx) OpenApprovals(id session.SessionID) ([]session.Approval, error) {
+	return list(t, "list open approvals", scanApproval, approvalColumns+` WHERE session = ? AND state IN ('pending', 'answered') ORDER BY asked_at, rowid`, id)
+}

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"time"
+
+	"holdfast/goals"
+	"holdfast/session"
+)
+
+var _ goals.Tx = (*Tx)(nil)
+
+const insertGoal = `INSERT INTO goals (id, session, run, revision, control_version, objective, status, idempotency_key, created_at, updated_at)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// InsertGoal stores a new Goal and announces it.
+func (t *Tx) InsertGoal(g goals.Goal) error {
+	if _, err := t.exec("insert goal", insertGoal, g.ID, g.Session, g.Run, g.Revision, g.ControlVersion, g.Objective, g.Status, g.IdempotencyKey,
+		ms(g.CreatedAt), ms(g.UpdatedAt)); err != nil {
+		return err
+	}
+	_, err := t.Announce(g.Session, session.EventGoal, g.ID, g.CreatedAt)
+	return err
+}
+
+const updateGoal = `UPDATE goals SET revision = ?, control_version = ?, objective = ?, status = ?, reason_code = ?, reason = ?, candidate = ?,
+	blocker = ?, blocker_turns = ?, idle_turns = ?, progress = ?, feedback = ?, cancel_command = ?, updated_at = ?, ended_at = ?
+	WHERE id = ? AND status NOT IN ('achieved', 'cancelled')`
+
+// UpdateGoal writes a Goal that has not ended and announces it.
+func (t *Tx) UpdateGoal(g goals.Goal, now time.Time) error {
+	if err := t.one("update goal", updateGoal, g.Revision, g.ControlVersion, g.Objective, g.Status, g.ReasonCode, g.Reason, g.Candidate, g.Blocker,
+		g.BlockerTurns, g.IdleTurns, g.Progress, g.Feedback, g.CancelCommand, ms(g.UpdatedAt), ms(g.EndedAt), g.ID); err != nil {
+		return err
+	}
+	_, err := t.Announce(g.Session, session.EventGoal, g.ID, now)
+	return err
+}
+
+const goalColumns = `SELECT id, session, run, revision, control_version, objective, status, reason_code, reason, candidate, blocker, blocker_turns,
+	idle_turns, progress, feedback, cancel_command, idempotency_key, created_at, updated_at, ended_at FROM goals`
+
+func scanGoal(r scanner) (g goals.Goal, err error) {
+	var created, updated, ended int64
+	err = r.Scan(&g.ID, &g.Session, &g.Run, &g.Revision, &g.ControlVersion, &g.Objective, &g.Status, &g.ReasonCode, &g.Reason, &g.Candidate, &g.Blocker,
+		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Feedback, &g.CancelCommand, &g.IdempotencyKey, &created, &updated, &ended)
+	g.CreatedAt, g.UpdatedAt, g.EndedAt = at(created), at(updated), at(ended)
+	return g, err
+}
+
+// Goal returns one Goal.
+func (t *Tx) Goal(id string) (goals.Goal, error) {
+	return get(t, "load goal "+id, scanGoal, goalColumns+` WHERE id = ?`, id)
+}
+
+// OpenGoal returns the Goal of a session that has not ended.
+func (t *Tx) OpenGoal(id session.SessionID) (goals.Goal, error) {
+	return get(t, "load open goal", scanGoal, goalColumns+` WHERE session = ? AND status IN ('active', 'paused', 'blocked', 'budget_exhausted')`, id)
+}
+
+// Goals lists the Goals of a session, oldest first.
+func (t *Tx) Goals(id session.SessionID) ([]goals.Goal, error) {
+	return list(t, "list goals", scanGoal, goalColumns+` WHERE session = ? ORDER BY rowid`, id)
+}
+
+// GoalByKey returns the Goal that was created with an idempotency key.
+func (t *Tx) GoalByKey(id session.SessionID, key string) (goals.Goal, error) {
+	return get(t, "load goal by key", scanGoal, goalColumns+` WHERE session = ? AND idempotency_key = ?`, id, key)
+}
+
+const putRequirement = `INSERT INTO requirements (goal, revision, id, ord, kind, text, command, path, pattern, result, reason, evidence, judged_by)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (goal, revision, id) DO UPDATE SET result = excluded.result, reason = excluded.reason, evidence = excluded.evidence,
+	judged_by = excluded.judged_by`
+
+// PutRequirements stores the requirements of a revision; of those that exist only the judgement changes.
+func (t *Tx) PutRequirements(goal string, revision int64, reqs []goals.Requirement) error {
+	for i, q := range reqs {
+		if _, err := t.exec("store requirement", putRequirement, goal, revision, q.ID, i, q.Kind, q.Text, q.Command, q.Path, q.Pattern, q.Result, q.Reason,
+			enc(append([]string{}, q.Evidence...)), q.JudgedBy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const requirementsOf = `SELECT id, kind, text, command, path, pattern, result, reason, evidence, judged_by FROM requirements
+	WHERE goal = ? AND revision = ? ORDER BY ord`
+
+// Requirements lists the requirements of a revision.
+func (t *Tx) Requirements(goal string, revision int64) ([]goals.Requirement, error) {
+	return list(t, "list requirements", func(r scanner) (q goals.Requirement, err error) {
+		var evidence string
+		if err = r.Scan(&q.ID, &q.Kind, &q.Text, &q.Command, &q.Path, &q.Pattern, &q.Result, &q.Reason, &evidence, &q.JudgedBy); err == nil {
+			err = dec(evidence, &q.Evidence)
+		}
+		return q, err
+	}, requirementsOf, goal, revision)
+}

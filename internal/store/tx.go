@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/session"
+)
+
+// Store is the session and goal store on top of a DB.
+type Store struct{ DB *DB }
+
+// Commit runs fn in the one kind of write transaction there is; point names its crash point.
+func (s Store) Commit(ctx context.Context, point string, fn func(session.Tx) error) error {
+	return s.DB.Commit(ctx, point, func(tx *sql.Tx) error { return fn(&Tx{tx}) })
+}
+
+// Read runs fn in a read transaction; rows are copied out before it returns.
+func (s Store) Read(ctx context.Context, fn func(session.Tx) error) error {
+	return s.DB.Read(ctx, func(tx *sql.Tx) error { return fn(&Tx{tx}) })
+}
+
+// Tx implements session.Tx and goals.Tx. It is valid only inside the function it was given to.
+type Tx struct{ tx *sql.Tx }
+
+// scanner is a row or rows.
+type scanner interface{ Scan(dest ...any) error }
+
+// one changes exactly one row; none is ErrNotFound.
+func (t *Tx) one(what, query string, args ...any) error {
+	n, err := t.exec(what, query, args...)
+	if err == nil && n == 0 {
+		return fmt.Errorf("%s: %w", what, session.ErrNotFound)
+	}
+	return err
+}
+
+func (t *Tx) exec(what, query string, args ...any) (int64, error) {
+	res, err := t.tx.Exec(query, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return res.RowsAffected()
+}
+
+// get reads the one row of a query with scan.
+func get[T any](t *Tx, what string, scan func(scanner) (T, error), query string, args ...any) (T, error) {
+	v, err := scan(t.tx.QueryRow(query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = session.ErrNotFound
+	}
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", what, err)
+	}
+	return v, nil
+}
+
+// list reads every row of a query with scan.
+func list[T any](t *Tx, what string, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := t.tx.Query(query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	defer func() { _ = rows.Close() }()
+	var out []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		out = append(out, v)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return out, nil
+}
+
+func text[T ~string](r scanner) (T, error) {
+	var s string
+	err := r.Scan(&s)
+	return T(s), err
+}
+
+// ms and at convert times: milliseconds since 1970, 0 for none.
+func ms(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func at(v int64) time.Time {
+	if v == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(v).UTC()
+}
+
+func enc(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("store: encode %T: %v", v, err))
+	}
+	return string(b)
+}
+
+func dec(s string, v any) error {
+	if s == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(s), v)
+}

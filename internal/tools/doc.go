@@ -1,0 +1,25 @@
+// Package tools holds the built-in tools: what a model may do to files and how it runs commands.
+//
+// Words:
+//
+//   - A place is a path inside the workspace with every link in it resolved.
+//   - A version is the first twelve digits of a file's sha256. The read tool shows it, the write tool wants it back: that is how a
+//     whole-file write proves that it knows what it replaces.
+//   - A change is a [session.FileChange]: the digest before, the digest after, and the text in between.
+//   - A leftover is a temporary file that a killed process did not get to rename.
+//
+// It imports session for the interfaces, internal/proc for supervised commands, and doublestar for glob patterns.
+//
+// Invariants:
+//
+//	I1: every path is inside one of the roots after its links are resolved, and files are opened below that root (os.Root), so that a
+//	    folder swapped for a link after the check leads nowhere else.
+//	I2: no path inside the state directory is read or written, and nothing inside a .git folder is written.
+//	I3: a file is replaced as a whole by rename, after the digest before was read once more; it holds the old or the new content at
+//	    every instant, and a new file never replaces one that appeared meanwhile.
+//	I4: an edit changes the bytes it names and no others: byte-order mark, line ends, final newline and permissions stay.
+//	I5: content that is neither UTF-8 nor UTF-16 with a byte-order mark is shown with marks at most, never written back.
+//	I6: planning changes nothing. A *session.ToolError means that nothing was changed.
+//	I7: no result is cut inside a character, and every cut is marked.
+//	I8: a command is stopped for every cause except those by which this process only lets go of it.
+package tools

@@ -1,0 +1,188 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"holdfast/session"
+)
+
+// place is a path inside the workspace, its links resolved.
+type place struct {
+	root string // the root it lies in, links resolved
+	rel  string // below root; "." for the root itself
+	abs  string // root and rel joined
+}
+
+// maxLinks is where the kernel gives up too.
+const maxLinks = 40
+
+// locate finds the place that a path names (I1, I2). The last parts of it need not exist yet.
+func (o Options) locate(env session.ToolEnv, path string) (place, error) {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return place{}, failf("The path is empty or holds a NUL character. Give the path of a file or folder.")
+	}
+	full := path
+	if !filepath.IsAbs(path) {
+		full = env.Cwd + string(filepath.Separator) + path // not cleaned: "link/.." means what it means to a command
+	}
+	real, err := resolveLinks(full)
+	if err != nil {
+		return place{}, failf("%s cannot be used: %v.", path, plainError(err))
+	}
+	if state := o.StateDir; state != "" {
+		if r, err := resolveLinks(state); err == nil {
+			state = r
+		}
+		if _, in := below(state, real); in {
+			return place{}, failf("%s belongs to the agent's own records. Leave it alone.", path)
+		}
+	}
+	roots := realRoots(env)
+	for _, root := range roots {
+		if rel, in := below(root, real); in {
+			return place{root: root, rel: rel, abs: real}, nil
+		}
+	}
+	return place{}, failf("outside the workspace: %s. Use a path inside %s.", path, strings.Join(roots, " or "))
+}
+
+// locateWrite is locate for a file that will be written.
+func (o Options) locateWrite(env session.ToolEnv, path string) (place, error) {
+	p, err := o.locate(env, path)
+	if err != nil {
+		return p, err
+	}
+	if slices.ContainsFunc(strings.Split(p.rel, string(filepath.Separator)), func(s string) bool { return strings.EqualFold(s, ".git") }) {
+		return p, failf("%s is inside a .git folder, which is not written directly. Use git commands.", path)
+	}
+	if p.rel == "." {
+		return p, failf("%s is a folder. Give the path of a file.", path)
+	}
+	return p, nil
+}
+
+
+// realRoots are the roots with their links resolved. One that is not there holds nothing.
+func realRoots(env session.ToolEnv) []string {
+	roots := env.Roots
+	if len(roots) == 0 {
+		roots = []string{env.Cwd}
+	}
+	var out []string
+	for _, r := range roots {
+		if real, err := filepath.EvalSymlinks(r); err == nil && filepath.IsAbs(real) && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// below tells whether path lies in dir, and where. Both are clean and absolute.
+func below(dir, path string) (string, bool) {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return rel, true
+}
+
+// resolveLinks follows every link in an absolute path, also one whose target does not exist; parts that do not exist stay as they are.
+func resolveLinks(path string) (string, error) {
+	sep := string(filepath.Separator)
+	top := filepath.VolumeName(path) + sep
+	done, rest := top, strings.Split(path[len(filepath.VolumeName(path)):], sep)
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == "" || name == "." {
+			continue
+		}
+		if name == ".." {
+			done = filepath.Dir(done)
+			continue
+		}
+		next := filepath.Join(done, name)
+		info, err := os.Lstat(next)
+		if errors.Is(err, fs.ErrNotExist) {
+			done = next
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", fmt.Errorf("too many links: %w", syscall.ELOOP)
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(target) {
+			done = top
+		}
+		rest = append(strings.Split(target, sep), rest...)
+	}
+	return done, nil
+}
+
+// plainError is an error without the system call and path in front.
+func plainError(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// shown is how a place is named to the model: relative to the cwd where that is shorter.
+func shown(env session.ToolEnv, abs string) string {
+	cwd, err := filepath.EvalSymlinks(env.Cwd)
+	if err != nil {
+		return abs
+	}
+	if rel, in := below(cwd, abs); in {
+		return rel
+	}
+	return abs
+}
+
+// openFile opens the regular file at a place for reading, below its root (I1). A pipe or a device never blocks it.
+func (p place) openFile() (*os.File, fs.FileInfo, error) {
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = root.Close() }()
+	return openRegular(root, p.rel)
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+func openRegular(root *os.Root, rel string) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = syscall.EISDIR
+	} else if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}

@@ -1,0 +1,90 @@
+package worktree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t.invalid"}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func repo(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	git(t, dir, "init", "-q", "-b", "main")
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	git(t, dir, "add", "a.txt")
+	git(t, dir, "commit", "-qm", "first")
+	return dir
+}
+
+func TestTree_SnapshotLeavesTheRepositoryAlone(t *testing.T) {
+	dir, tree := repo(t), Tree{StateDir: t.TempDir()}
+	write(t, filepath.Join(dir, "a.txt"), "staged\n")
+	git(t, dir, "add", "a.txt")
+	write(t, filepath.Join(dir, "new.txt"), "untracked\n")
+	before := git(t, dir, "status", "--porcelain=v2") + git(t, dir, "count-objects", "-v") + git(t, dir, "ls-files", "-s")
+	first, err := tree.Snapshot(t.Context(), "s", dir)
+	if err != nil || first == "" {
+		t.Fatalf("snapshot: %q, %v", first, err)
+	}
+	if after := git(t, dir, "status", "--porcelain=v2") + git(t, dir, "count-objects", "-v") + git(t, dir, "ls-files", "-s"); after != before {
+		t.Errorf("the repository changed:\n%s\nbecame\n%s", before, after)
+	}
+	write(t, filepath.Join(dir, "new.txt"), "changed\n")
+	if status := tree.Status(t.Context(), "s", dir, first); !strings.Contains(status, "new.txt | 2 +-") || !strings.Contains(status, "?? new.txt") {
+		t.Errorf("status does not say what changed since the snapshot:\n%s", status)
+	}
+}
+
+func TestTree_IdentityNamesTheDirectory(t *testing.T) {
+	dir, tree := repo(t), Tree{}
+	first, err := tree.Identity(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "b.txt"), "content says nothing about identity")
+	if same, _ := tree.Identity(dir); same != first {
+		t.Errorf("identity changed with content: %q, %q", first, same)
+	}
+	git(t, dir, "checkout", "-qb", "other")
+	if other, _ := tree.Identity(dir); other == first {
+		t.Error("another branch has the same identity")
+	}
+	if _, err := tree.Identity(filepath.Join(dir, "a.txt")); err == nil {
+		t.Error("a file passes for a directory")
+	}
+	if _, err := tree.Identity(filepath.Join(dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing directory: %v", err)
+	}
+}
+
+func TestTree_WithoutGit(t *testing.T) {
+	dir := t.TempDir()
+	if got, err := (Tree{StateDir: t.TempDir()}).Snapshot(t.Context(), "s", dir); got != "" || err != nil {
+		t.Errorf("snapshot without git: %q, %v", got, err)
+	}
+	if s := (Tree{}).Status(t.Context(), "s", dir, ""); !strings.Contains(s, "not under git") {
+		t.Errorf("status without git: %q", s)
+	}
+}

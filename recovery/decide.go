@@ -1,0 +1,115 @@
+package recovery
+
+import "holdfast/session"
+
+// Approval is where the run's question stands.
+type Approval string
+
+const (
+	NoQuestion Approval = "none"
+	Pending    Approval = "pending"
+	Answered   Approval = "answered"
+)
+
+// Directory is what became of the working directory.
+type Directory string
+
+const (
+	DirSame    Directory = "same"
+	DirMissing Directory = "missing"
+	DirChanged Directory = "changed"
+)
+
+// Model tells whether this process can go on with the work as it was.
+type Model string
+
+const (
+	ModelSame    Model = "same"
+	ModelMissing Model = "missing"
+	ModelDiffers Model = "differs"
+)
+
+// Attempt is what the last try left behind.
+type Attempt string
+
+const (
+	NeverTried Attempt = "never"
+	EndedTry   Attempt = "ended" // it ended in order; the run is between attempts
+	LostTry    Attempt = "lost"  // its owner died or let go in the middle
+)
+
+// Calls is the worst that is true of the calls of the run.
+type Calls string
+
+const (
+	CallsClosed  Calls = "closed"  // every call has its result
+	CallsPlanned Calls = "planned" // some never began
+	CallsLive    Calls = "live"    // a command goes on outside
+	CallsUnknown Calls = "unknown" // a call was dispatched and its end is not recorded
+)
+
+// Facts is all that Decide looks at.
+type Facts struct {
+	Desired   session.Desired
+	Closed    bool // the client closed the session
+	Approval  Approval
+	Directory Directory
+	Model     Model
+	CrashLoop bool // two owners in a row died here without progress
+	Attempt   Attempt
+	Calls     Calls
+	Streaming bool // an answer was being received
+}
+
+// Action is what is to be done.
+type Action string
+
+const (
+	Leave      Action = "leave"
+	Wait       Action = "wait"
+	Reconnect  Action = "reconnect"
+	Checkpoint Action = "checkpoint"
+	NewTurn    Action = "new_turn"
+	First      Action = "first"
+	Turn       Action = "turn"
+)
+
+// Decision names its rule and, for a wait, the code that says why and what moves it.
+type Decision struct {
+	Action Action
+	Rule   string
+	Code   session.Code
+}
+
+// Decide says how a run goes on.
+func Decide(f Facts) Decision {
+	switch {
+	case f.Desired != session.DesiredRun:
+		return Decision{Leave, "R1 the user stopped it", session.CodeNone}
+	case f.Closed:
+		return Decision{Wait, "R2 the client closed the session", session.CodeClosedByClient}
+	case f.Approval == Pending && f.Calls != CallsUnknown && f.Calls != CallsLive:
+		return Decision{Wait, "R3 a question is open", session.CodeApproval}
+	case f.Directory == DirMissing:
+		return Decision{Wait, "R4 the directory is gone", session.CodeDirectoryMissing}
+	case f.Directory == DirChanged:
+		return Decision{Wait, "R5 the directory is another one", session.CodeWorkspaceChanged}
+	case f.Model == ModelMissing:
+		return Decision{Wait, "R6 no model here", session.CodeModelUnavailable}
+	case f.Model == ModelDiffers:
+		return Decision{Wait, "R7 another endpoint or credential here", session.CodeEnvironment}
+	case f.CrashLoop:
+		return Decision{Wait, "R8 two deaths without progress", session.CodeCrashLoop}
+	case f.Attempt == NeverTried:
+		return Decision{First, "R9 accepted and never begun", session.CodeNone}
+	case f.Calls == CallsUnknown && f.Attempt == LostTry:
+		return Decision{NewTurn, "R10 an outcome is unknown", session.CodeNone}
+	case f.Calls == CallsLive:
+		return Decision{Reconnect, "R11 a command lives", session.CodeNone}
+	case f.Attempt == LostTry && f.Streaming:
+		return Decision{NewTurn, "R12 an answer was cut off", session.CodeNone}
+	case f.Attempt == LostTry || f.Calls == CallsPlanned:
+		return Decision{Checkpoint, "R13 everything up to here is stored", session.CodeNone}
+	}
+	return Decision{Turn, "R14 between two turns", session.CodeNone}
+}

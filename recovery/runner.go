@@ -1,0 +1,246 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"holdfast/session"
+)
+
+// crashLoop is how many owners in a row may die in a run without progress before a person is asked.
+const crashLoop = 2
+
+// Runner gathers facts, decides, and prepares what is stored.
+type Runner struct{}
+
+var _ session.Recoverer = Runner{}
+
+// Recover says how an inherited run goes on.
+func (Runner) Recover(ctx context.Context, in session.Inherited) (session.Verdict, error) {
+	g := gathering{in: in, findings: map[session.EffectID]session.Finding{}}
+	if err := g.load(ctx); err != nil {
+		return session.Verdict{}, err
+	}
+	if err := g.probe(ctx); err != nil {
+		return session.Verdict{}, err
+	}
+	f := g.facts()
+	d := Decide(f)
+	v := session.Verdict{Rule: d.Rule, Wait: d.Code, Died: g.in.Last.State == session.AttemptRunning, Findings: g.findings}
+	if d.Action == Wait {
+		v.Reason = g.why(d.Code)
+		return v, nil
+	}
+	v.Mode = modes[d.Action]
+	v.CloseOpen = d.Action == NewTurn
+	if d.Action == NewTurn || d.Action == Checkpoint && len(g.findings) > 0 {
+		v.Note = g.note(ctx, f)
+	}
+	if f.Attempt == LostTry {
+		v.Shown = g.shown()
+	}
+	return v, nil
+}
+
+var modes = map[Action]session.AttemptMode{Reconnect: session.ModeReconnect, Checkpoint: session.ModeCheckpoint, NewTurn: session.ModeNewTurn,
+	First: session.ModeFirst, Turn: session.ModeTurn}
+
+// gathering is one look at a run.
+type gathering struct {
+	in        session.Inherited
+	effects   []session.Effect // of the run, unsettled
+	open      []session.Item
+	approvals []session.Approval
+	streaming bool
+	cut       string // how the interrupted answer ends
+	findings  map[session.EffectID]session.Finding
+}
+
+func (g *gathering) load(ctx context.Context) error {
+	in := g.in
+	return in.Engine.Store.Read(ctx, func(tx session.Tx) error {
+		open, err := tx.OpenEffects(in.Session.ID)
+		if err != nil {
+			return fmt.Errorf("load open calls: %w", err)
+		}
+		for _, ef := range open {
+			if ef.Run == in.Run.ID {
+				g.effects = append(g.effects, ef)
+			}
+		}
+		if g.open, err = tx.OpenItems(in.Session.ID); err != nil {
+			return fmt.Errorf("load open items: %w", err)
+		}
+		if g.approvals, err = tx.OpenApprovals(in.Session.ID); err != nil {
+			return fmt.Errorf("load questions: %w", err)
+		}
+		reqs, err := tx.RequestsOf(in.Run.ID)
+		if err != nil {
+			return fmt.Errorf("load requests: %w", err)
+		}
+		if n := len(reqs); n > 0 && in.Last.State == session.AttemptRunning && reqs[n-1].Attempt == in.Last.ID {
+			// A request that is not settled, or whose answer was cut when the process let go, has no stored answer.
+			g.streaming = reqs[n-1].State != session.RequestSettled && !answered(tx, in, reqs[n-1].ID)
+		}
+		return nil
+	})
+}
+
+// answered tells whether a request without usage was answered all the same: its answer is stored complete.
+func answered(tx session.Tx, in session.Inherited, request string) bool {
+	thread := ""
+	if in.Run.Kind == session.RunVerification {
+		thread = string(in.Run.ID)
+	}
+	items, err := tx.Items(in.Session.ID, thread, 0, 0)
+	if err != nil {
+		return false
+	}
+	for _, it := range items {
+		if it.Body.Response == request && (it.Kind == session.ItemTool || it.State == session.ItemComplete) {
+			return true
+		}
+	}
+	return false
+}
+
+// probe asks the tools what became of the calls that were dispatched.
+func (g *gathering) probe(ctx context.Context) error {
+	for _, ef := range g.effects {
+		if ef.State != session.EffectDispatched || ef.Fact == session.FactUnknown {
+			continue
+		}
+		f := session.Finding{Fact: session.FactUnknown, Note: "Nothing can tell how it ended."}
+		for _, tool := range g.in.Engine.Tools {
+			if p, ok := tool.(session.Prober); ok && tool.Spec().Name == ef.Tool {
+				env := session.ToolEnv{Cwd: g.in.Session.Cwd, Roots: g.in.Session.Roots, Env: g.in.Engine.Env, RunDir: ef.Dir}
+				var err error
+				if f, err = p.Probe(ctx, env, ef.Plan); err != nil {
+					return fmt.Errorf("probe call %s: %w", ef.ID, err)
+				}
+			}
+		}
+		g.findings[ef.ID] = f
+	}
+	return nil
+}
+
+func (g *gathering) facts() Facts {
+	in := g.in
+	f := Facts{Desired: in.Run.Desired, Closed: in.Session.Closed, Approval: NoQuestion, Directory: g.directory(), Model: g.model(),
+		Attempt: NeverTried, Calls: CallsClosed, Streaming: g.streaming}
+	switch in.Last.State {
+	case "":
+	case session.AttemptRunning:
+		f.Attempt = LostTry
+		f.CrashLoop = in.Run.CommitPoint <= in.Last.StartPoint && in.Run.Deaths+1 >= crashLoop
+	default:
+		f.Attempt = EndedTry
+		f.CrashLoop = in.Run.Deaths >= crashLoop
+	}
+	for _, p := range g.approvals {
+		switch {
+		case p.Run != in.Run.ID:
+		case p.State == session.ApprovalPending:
+			f.Approval = Pending
+		case f.Approval == NoQuestion:
+			f.Approval = Answered
+		}
+	}
+	rank := map[Calls]int{CallsPlanned: 1, CallsLive: 2, CallsUnknown: 3}
+	for _, ef := range g.effects {
+		c := CallsClosed
+		switch found, ok := g.findings[ef.ID]; {
+		case ok && found.Fact == session.FactRunning:
+			c = CallsLive
+		case ok && found.Fact == session.FactUnknown:
+			c = CallsUnknown
+		case ef.State == session.EffectPlanned:
+			c = CallsPlanned
+		}
+		if rank[c] > rank[f.Calls] {
+			f.Calls = c
+		}
+	}
+	return f
+}
+
+func (g *gathering) directory() Directory {
+	id, err := g.in.Engine.Workspace.Identity(g.in.Session.Cwd)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return DirMissing
+	case err != nil:
+		return DirMissing
+	case id != g.in.Session.Identity && len(g.findings) == 0:
+		return DirChanged // with a call in flight, the call itself may have changed it
+	}
+	return DirSame
+}
+
+func (g *gathering) model() Model {
+	m, err := g.in.Engine.Model()
+	if err != nil {
+		return ModelMissing
+	}
+	id, p := m.Identity(), g.in.Session.Profile
+	if p != (session.Profile{}) && p != (session.Profile{Provider: id.Provider, Name: id.Name, Origin: id.Origin, Credential: id.Credential}) {
+		return ModelDiffers
+	}
+	return ModelSame
+}
+
+func (g *gathering) why(code session.Code) string {
+	d := session.Diagnostics[code]
+	switch code {
+	case session.CodeEnvironment:
+		return fmt.Sprintf("%s It began with %s/%s.", d.Sentence, g.in.Session.Profile.Provider, g.in.Session.Profile.Name)
+	case session.CodeDirectoryMissing, session.CodeWorkspaceChanged:
+		return d.Sentence + " (" + g.in.Session.Cwd + ")"
+	case session.CodeModelUnavailable:
+		if _, err := g.in.Engine.Model(); err != nil {
+			return err.Error()
+		}
+	}
+	return d.Sentence
+}
+
+// note tells the next turn what never started, what is unknown, what is known after all, and what the work tree looks like now.
+func (g *gathering) note(ctx context.Context, f Facts) string {
+	var b strings.Builder
+	b.WriteString("[Holdfast was restarted while you were working. The work tree is as you left it. Look before you act.]\n")
+	if f.Streaming {
+		b.WriteString("Your last answer was cut off; what was stored of it is above. Go on from there without repeating it.\n")
+	}
+	for _, ef := range g.effects {
+		title := ef.Plan.Title
+		if title == "" {
+			title = ef.Tool
+		}
+		switch found, ok := g.findings[ef.ID]; {
+		case ok && found.Fact == session.FactUnknown:
+			fmt.Fprintf(&b, "Outcome unknown, never repeat it blindly: %s\n", title)
+		case ok && found.Fact == session.FactNotStarted, ef.State == session.EffectPlanned && f.Calls == CallsUnknown, ef.State == session.EffectPlanned && f.Streaming:
+			fmt.Fprintf(&b, "Never started: %s\n", title)
+		case ok && found.Fact == session.FactCompleted:
+			fmt.Fprintf(&b, "Ended meanwhile, its result is above: %s\n", title)
+		}
+	}
+	b.WriteString(g.in.Engine.Workspace.Status(ctx, g.in.Session.ID, g.in.Session.Cwd, g.in.Last.EntryTree))
+	return b.String()
+}
+
+// shown is the one line for the user.
+func (g *gathering) shown() string {
+	what := "your request"
+	switch g.in.Run.Kind {
+	case session.RunGoal:
+		what = "the goal"
+	case session.RunVerification:
+		return "" // a review is not chat
+	}
+	return fmt.Sprintf("Holdfast was restarted; continuing %s of %s.", what, g.in.Run.CreatedAt.Local().Format("15:04"))
+}

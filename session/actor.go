@@ -1,0 +1,263 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// actor executes one owned session. Its loop goroutine owns the session's live state; the engine waits for it.
+type actor struct {
+	e    *Engine
+	id   SessionID
+	gen  int64
+	wake chan struct{}
+	done chan struct{}
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	recheck bool // waiting work is looked at once more
+
+	// inherited holds the runs that were there when this ownership began and have not been decided on yet. Loop goroutine only.
+	inherited map[RunID]bool
+	started   bool
+}
+
+func newActor(e *Engine, id SessionID, gen int64) *actor {
+	ctx, cancel := context.WithCancelCause(e.ctx)
+	return &actor{e: e, id: id, gen: gen, wake: make(chan struct{}, 1), done: make(chan struct{}), ctx: ctx, cancel: cancel, recheck: true,
+		inherited: map[RunID]bool{}}
+}
+
+func (a *actor) ring() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (a *actor) stop(cause error) { a.cancel(cause) }
+
+func (a *actor) askRecheck() {
+	a.mu.Lock()
+	a.recheck = true
+	a.mu.Unlock()
+	a.ring()
+}
+
+func (a *actor) takeRecheck() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.recheck
+	a.recheck = false
+	return r
+}
+
+func (a *actor) log(err error, what string) {
+	a.e.Log.Error().Err(err).Str("session_id", string(a.id)).Int64("generation", a.gen).Msg(what)
+}
+
+func (a *actor) loop() {
+	defer close(a.done)
+	defer a.e.forget(a)
+	select {
+	case <-a.e.admitted:
+	case <-a.ctx.Done():
+		return
+	}
+	backoff := 50 * time.Millisecond
+	for a.ctx.Err() == nil {
+		run, due, err := a.pick()
+		if err == nil && run != nil {
+			err = a.execute(*run)
+		}
+		switch {
+		case errors.Is(err, ErrFenced):
+			a.e.Log.Warn().Str("session_id", string(a.id)).Msg("another owner has the session; stopping")
+			return
+		case err != nil && a.ctx.Err() == nil:
+			a.log(err, "executing failed; trying again")
+			due = a.e.Now().Add(backoff)
+			backoff = min(backoff*2, 5*time.Second)
+		case err == nil:
+			backoff = 50 * time.Millisecond
+		}
+		if run != nil && err == nil {
+			continue
+		}
+		a.idle(due)
+	}
+}
+
+// idle waits for a ring, for a due time, or for the end.
+func (a *actor) idle(due time.Time) {
+	var timer <-chan time.Time
+	if !due.IsZero() {
+		t := time.NewTimer(max(due.Sub(a.e.Now()), time.Millisecond))
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-a.wake:
+	case <-timer:
+	case <-a.ctx.Done():
+	}
+}
+
+// pick returns the run to work on, or when to look again. User input goes before Goals.
+func (a *actor) pick() (*Run, time.Time, error) {
+	var runs []Run
+	var approvals []Approval
+	err := a.e.Store.Read(a.ctx, func(tx Tx) (err error) {
+		if runs, err = tx.OpenRuns(a.id); err != nil {
+			return err
+		}
+		approvals, err = tx.OpenApprovals(a.id)
+		return err
+	})
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("look for work: %w", err)
+	}
+	recheck := a.takeRecheck()
+	if !a.started {
+		a.started = true
+		for _, r := range runs {
+			a.inherited[r.ID] = true
+		}
+	}
+	answered := map[RunID]bool{}
+	for _, p := range approvals {
+		answered[p.Run] = answered[p.Run] || p.State == ApprovalAnswered
+	}
+	var due time.Time
+	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
+		for _, r := range runs {
+			if r.Kind != kind {
+				continue
+			}
+			ready, later := a.ready(r, recheck, answered[r.ID])
+			if ready {
+				return &r, time.Time{}, nil
+			}
+			if !later.IsZero() && (due.IsZero() || later.Before(due)) {
+				due = later
+			}
+		}
+	}
+	return nil, due, nil
+}
+
+// ready tells whether a run can be worked on now, or when.
+func (a *actor) ready(r Run, recheck, answered bool) (bool, time.Time) {
+	switch {
+	case r.Desired == DesiredCancelled:
+		return true, time.Time{} // to be closed
+	case r.Desired == DesiredPaused:
+		return a.inherited[r.ID] && r.Phase == PhaseWorking, time.Time{} // its lost attempt is to be closed
+	case r.Phase == PhaseQueued, r.Phase == PhaseWorking:
+		return true, time.Time{}
+	case r.ReasonCode == CodeModelRetry:
+		// After the clock went back, due is at most the longest wait from now.
+		due := r.RetryAt
+		if limit := a.e.Now().Add(maxBackoff); due.After(limit) {
+			due = limit
+		}
+		return !a.e.Now().Before(due), due
+	case r.ReasonCode == CodeApproval:
+		return answered || a.inherited[r.ID], time.Time{}
+	case r.ReasonCode == CodeVerifying:
+		return false, time.Time{}
+	}
+	return recheck, time.Time{}
+}
+
+// execute works on one run until its attempt ends, passing on what controls ask for meanwhile.
+func (a *actor) execute(r Run) error {
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	defer cancel(nil)
+	t := &turn{a: a, e: a.e, run: r, nudge: make(chan struct{}, 1)}
+	errs := make(chan error, 1)
+	go func() { errs <- t.main(ctx) }() // received below, always
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-errs:
+			return errors.Join(err, a.confirm(t))
+		case <-a.wake:
+		case <-tick.C:
+			if !a.e.shared() {
+				continue
+			}
+		}
+		if err := a.control(t, cancel); err != nil && a.ctx.Err() == nil {
+			a.log(err, "reading controls failed")
+		}
+	}
+}
+
+// control passes what the records say now to the running turn.
+func (a *actor) control(t *turn, cancel context.CancelCauseFunc) error {
+	var run Run
+	var s Session
+	prompts := false
+	err := a.e.Store.Read(a.ctx, func(tx Tx) (err error) {
+		if s, err = tx.Session(a.id); err != nil {
+			return err
+		}
+		if run, err = tx.Run(t.run.ID); err != nil {
+			return err
+		}
+		runs, err := tx.OpenRuns(a.id)
+		for _, r := range runs {
+			prompts = prompts || r.Kind == RunPrompt && r.Desired == DesiredRun && r.ID != t.run.ID && r.Phase == PhaseQueued
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case s.Owner != a.e.Self.ID || s.Generation != a.gen:
+		cancel(ErrFenced)
+	case run.Desired == DesiredCancelled || run.Desired == DesiredPaused:
+		cancel(ErrStopped)
+	}
+	t.yield.Store(prompts && t.run.Kind != RunPrompt)
+	t.poke()
+	return nil
+}
+
+// confirm marks the controls that the end of the turn has fulfilled.
+func (a *actor) confirm(t *turn) error {
+	if a.ctx.Err() != nil {
+		return nil
+	}
+	var open []Command
+	if err := a.e.Store.Read(a.ctx, func(tx Tx) (err error) { open, err = tx.OpenCommands(a.id); return err }); err != nil {
+		return err
+	}
+	var done []string
+	for _, c := range open {
+		if c.Kind != CommandPrompt {
+			done = append(done, c.ID)
+		}
+	}
+	if len(done) == 0 {
+		return nil
+	}
+	return a.e.Commit(a.ctx, "command.consumed", a.id, func(tx Tx) error {
+		if err := tx.Fence(a.id, a.e.Self.ID, a.gen); err != nil {
+			return err
+		}
+		for _, id := range done {
+			if _, err := tx.Consume(id, a.gen, a.e.Now()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

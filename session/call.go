@@ -1,0 +1,393 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// plan stores the calls of an answer as planned, before any of them is looked at.
+func (t *turn) plan(tx Tx, run Run, att Attempt, response string, calls []Call, byCode bool) error {
+	for _, c := range calls {
+		it := Item{ID: ItemID(t.e.NewID()), Kind: ItemTool, State: ItemOpen, Body: ItemBody{Response: response}}
+		tc := &ToolCall{CallID: c.ID, Name: c.Name, Args: c.Args, Effect: EffectID(t.e.NewID()), Title: c.Name, Kind: KindOther, Status: ToolPending,
+			ByCode: byCode}
+		ef := Effect{ID: tc.Effect, Session: t.a.id, Run: run.ID, Attempt: att.ID, Item: it.ID, Tool: c.Name, Class: Unknown,
+			ArgsDigest: ArgsDigest(c.Name, c.Args), State: EffectPlanned, PlannedAt: t.e.Now()}
+		if tool := t.find(tc); tool != nil {
+			ef.Class, ef.Version, tc.Kind = tool.Class(), tool.Version(), tool.Kind()
+		}
+		it.Body.Tool = tc
+		if err := t.insert(tx, &it, run, att); err != nil {
+			return err
+		}
+		if err := tx.InsertEffect(ef); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *turn) find(tc *ToolCall) Tool {
+	tools := t.setup.Tools
+	if tc.ByCode {
+		tools = t.setup.CodeTools
+	}
+	i := slices.IndexFunc(tools, func(tool Tool) bool { return tool.Spec().Name == tc.Name })
+	if i < 0 {
+		return nil
+	}
+	return tools[i]
+}
+
+// calls runs what the records still hold open of this run, in order: calls of the last answer, or what a lost owner left.
+func (t *turn) calls(ctx context.Context) error {
+	var open []Item
+	effects := map[EffectID]Effect{}
+	err := t.e.Store.Read(ctx, func(tx Tx) error {
+		items, err := tx.OpenItems(t.a.id)
+		if err != nil {
+			return err
+		}
+		for _, it := range items {
+			if it.Kind != ItemTool || it.Run != t.run.ID || it.Thread != t.setup.Thread {
+				continue
+			}
+			ef, err := tx.Effect(it.Body.Tool.Effect)
+			if err != nil {
+				return err
+			}
+			if ef.Fact == FactUnknown {
+				continue
+			}
+			open, effects[ef.ID] = append(open, it), ef
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look for open calls: %w", err)
+	}
+	for _, it := range open {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		c := &call{t: t, item: it, effect: effects[it.Body.Tool.Effect]}
+		if err := c.run(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call takes one call from planned to settled.
+type call struct {
+	t      *turn
+	item   Item
+	effect Effect
+	tool   Tool
+	env    ToolEnv
+}
+
+func (c *call) run(ctx context.Context) error {
+	tc := c.item.Body.Tool
+	if c.tool = c.t.find(tc); c.tool == nil {
+		return c.refuse(ctx, fmt.Sprintf("There is no tool named %q here.", tc.Name))
+	}
+	c.env = c.t.env(c.effect.ID)
+	if c.effect.State == EffectDispatched {
+		return c.reattach(ctx)
+	}
+	plan, err := c.tool.Plan(c.env, json.RawMessage(tc.Args))
+	if err != nil {
+		return c.refuse(ctx, safeText(err))
+	}
+	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
+	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, plan.Files, c.tool.Kind()
+	st, inStore := c.tool.(StateTool)
+	if c.effect.Class == ReadOnly && !inStore {
+		return c.read(ctx)
+	}
+	approval := &Approval{}
+	if c.effect.Class != ReadOnly {
+		if approval, err = c.permit(ctx); err != nil || approval == nil {
+			return err
+		}
+	}
+	if inStore {
+		return c.apply(ctx, st, *approval)
+	}
+	return c.dispatch(ctx, *approval)
+}
+
+// env is what a call may depend on.
+func (t *turn) env(id EffectID) ToolEnv {
+	return ToolEnv{Cwd: t.sess.Cwd, Roots: t.sess.Roots, Env: t.e.Env, RunDir: filepath.Join(t.e.StateDir, "calls", string(id))}
+}
+
+// refuse settles a call that never began, with the reason for the model.
+func (c *call) refuse(ctx context.Context, why string) error {
+	f := Finding{Fact: FactNotStarted, By: SettledByResult, Output: &Output{Text: why, IsError: true}}
+	return c.settle(ctx, "effect.refused", f, nil)
+}
+
+// read runs a trusted reader: nothing outside changes, so one commit holds plan and result.
+func (c *call) read(ctx context.Context) error {
+	out, err := c.tool.Run(ctx, c.env, c.effect.Plan, func(Output) {})
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		out = Output{Text: safeText(err), IsError: true}
+	}
+	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: SettledByResult, Output: &out}, nil)
+}
+
+// apply runs a tool whose whole effect is in the store.
+func (c *call) apply(ctx context.Context, st StateTool, approval Approval) error {
+	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: SettledByResult}, func(tx Tx, f *Finding) error {
+		if approval.ID != "" {
+			if err := consume(tx, approval.ID, c.t.e.Now()); err != nil {
+				return err
+			}
+		}
+		s, err := tx.Session(c.t.a.id)
+		if err != nil {
+			return err
+		}
+		cc := CallContext{Session: s, Run: c.t.run, Attempt: c.t.att, Effect: c.effect.ID, Now: c.t.e.Now(), NewID: c.t.e.NewID}
+		out, err := st.Apply(tx, cc, []byte(c.item.Body.Tool.Args))
+		var te *ToolError
+		if errors.As(err, &te) {
+			out, err = Output{Text: te.Message, IsError: true}, nil
+		}
+		f.Output = &out
+		return err
+	})
+}
+
+// dispatch commits that the call is about to happen, lets it happen, and commits its result. approval is consumed by the same commit.
+func (c *call) dispatch(ctx context.Context, approval Approval) error {
+	if err := c.t.recordEntry(ctx); err != nil {
+		return err
+	}
+	err := c.t.commit(ctx, "effect.dispatched", func(tx Tx) error {
+		now := c.t.e.Now()
+		run, err := tx.Run(c.t.run.ID)
+		if err != nil {
+			return err
+		}
+		if run.Desired != DesiredRun {
+			return errNotWanted // a stop was accepted first: the call never happens
+		}
+		if approval.ID != "" {
+			if err := consume(tx, approval.ID, now); err != nil {
+				return err
+			}
+		}
+		if err := tx.UpdateAttempt(c.t.att); err != nil {
+			return err
+		}
+		c.effect.State, c.effect.DispatchedAt, c.effect.Dir, c.effect.Attempt = EffectDispatched, now, c.env.RunDir, c.t.att.ID
+		if err := tx.UpdateEffect(c.effect); err != nil {
+			return err
+		}
+		c.item.Body.Tool.Status = ToolInProgress
+		return tx.UpdateItem(c.item, now)
+	})
+	if errors.Is(err, errNotWanted) {
+		return ErrStopped
+	}
+	if err != nil {
+		return err
+	}
+	out, err := c.tool.Run(ctx, c.env, c.effect.Plan, c.progress)
+	return c.finish(ctx, out, err, SettledByResult)
+}
+
+var errNotWanted = errors.New("the work is no longer wanted")
+
+// reattach waits for a call that outlived the process which made it.
+func (c *call) reattach(ctx context.Context) error {
+	r, ok := c.tool.(Reattacher)
+	if !ok {
+		return fmt.Errorf("tool %s cannot be reattached: %w", c.effect.Tool, ErrStale)
+	}
+	out, err := r.Reattach(ctx, c.env, c.effect.Plan, c.progress)
+	return c.finish(ctx, out, err, SettledByReceipt)
+}
+
+func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy) error {
+	if err != nil {
+		if errors.Is(context.Cause(ctx), ErrDetach) || errors.Is(context.Cause(ctx), ErrFenced) {
+			return context.Cause(ctx) // it goes on outside, or its outcome belongs to the next owner
+		}
+		var lost *LostError
+		if errors.As(err, &lost) {
+			return c.settle(ctx, "effect.lost", Finding{Fact: FactUnknown, Note: lost.Message}, nil)
+		}
+		var te *ToolError
+		if !errors.As(err, &te) {
+			c.t.a.log(err, "a tool failed")
+		}
+		out = Output{Text: safeText(err), IsError: true}
+	}
+	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: by, Output: &out}, nil)
+}
+
+// progress passes on what a running call has printed; it is not stored.
+func (c *call) progress(out Output) {
+	c.t.e.bus.publish(c.t.a.id, Live{Item: c.item.ID, Output: &out, Call: c.item.Body.Tool.CallID, Thread: c.item.Thread, Run: c.t.run.ID})
+}
+
+// settle commits what is certain about the call. fill may complete the finding inside the transaction.
+func (c *call) settle(ctx context.Context, point string, f Finding, fill func(Tx, *Finding) error) error {
+	return c.t.commit(ctx, point, func(tx Tx) error {
+		now := c.t.e.Now()
+		if fill != nil {
+			if err := fill(tx, &f); err != nil {
+				return err
+			}
+		}
+		if err := tx.UpdateItem(c.item, now); err != nil { // title and paths from the plan
+			return err
+		}
+		if c.effect.State == EffectPlanned {
+			if err := tx.UpdateEffect(c.effect); err != nil {
+				return err
+			}
+		}
+		if err := SettleFinding(tx, c.effect.ID, f, now); err != nil {
+			return err
+		}
+		run, err := tx.Run(c.t.run.ID)
+		if err != nil {
+			return err
+		}
+		run.CommitPoint++
+		c.t.run = run
+		return tx.UpdateRun(run, now)
+	})
+}
+
+// SettleFinding writes what is certain about a call into its journal record and its history entry. A settled call is left as it is.
+func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
+	ef, err := tx.Effect(id)
+	if err != nil {
+		return err
+	}
+	if ef.State == EffectSettled {
+		return nil
+	}
+	it, err := tx.Item(ef.Item)
+	if err != nil {
+		return err
+	}
+	tc := it.Body.Tool
+	ef.Fact, tc.Fact = f.Fact, f.Fact
+	if f.Note != "" {
+		ef.Note = f.Note
+	}
+	switch f.Fact {
+	case FactCompleted, FactNotStarted:
+		ef.State, ef.SettledAt, ef.SettledBy = EffectSettled, now, f.By
+		it.State = ItemComplete
+		tc.Status = ToolCompleted
+		if f.Fact == FactNotStarted || f.Output != nil && f.Output.IsError {
+			tc.Status = ToolFailed
+		}
+	case FactUnknown:
+		tc.Status = ToolFailed // never shown as running
+	case FactRunning:
+		tc.Status = ToolInProgress
+	}
+	if f.Output != nil {
+		tc.Output = f.Output
+		ef.ExitCode, ef.ResultDigest = f.Output.ExitCode, f.Output.Digest
+		if ef.ResultDigest == "" {
+			ef.ResultDigest = Digest(f.Output.Text)
+		}
+	} else if f.Fact == FactNotStarted && f.Note != "" {
+		tc.Output = &Output{Text: "[Not started. " + f.Note + "]", IsError: true}
+	} else if f.Fact == FactCompleted && f.Note != "" {
+		tc.Output = &Output{Text: "[" + f.Note + "]"}
+	}
+	if ef.SettledSeq, err = tx.Announce(it.Session, EventItem, string(it.ID), now); err != nil {
+		return err
+	}
+	if err := tx.UpdateItem(it, now); err != nil {
+		return err
+	}
+	return tx.UpdateEffect(ef)
+}
+
+// recordEntry remembers the work tree as it was before the attempt's first change.
+func (t *turn) recordEntry(ctx context.Context) error {
+	if t.att.EntryTree != "" || t.e.Workspace == nil {
+		return nil
+	}
+	tree, err := t.e.Workspace.Snapshot(ctx, t.a.id, t.sess.Cwd)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		t.a.log(err, "recording the work tree failed; going on without")
+		tree = "none"
+	}
+	if tree == "" {
+		tree = "none"
+	}
+	t.att.EntryTree = tree
+	return nil
+}
+
+// LostError says that a call was started and that nothing can tell any more how it ended.
+type LostError struct{ Message string }
+
+func (e *LostError) Error() string { return e.Message }
+
+// killOrphans ends commands of a run that nobody wants any more and that outlived their process.
+func (t *turn) killOrphans(ctx context.Context) (map[EffectID]Finding, error) {
+	var open []Effect
+	err := t.e.Store.Read(ctx, func(tx Tx) error {
+		s, err := tx.Session(t.a.id)
+		if err != nil {
+			return err
+		}
+		t.sess = s
+		open, err = tx.OpenEffects(t.a.id)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for commands left running: %w", err)
+	}
+	found := map[EffectID]Finding{}
+	for _, ef := range open {
+		if ef.Run != t.run.ID || ef.State != EffectDispatched {
+			continue
+		}
+		for _, tool := range t.e.Tools {
+			p, probes := tool.(Prober)
+			if tool.Spec().Name != ef.Tool || !probes {
+				continue
+			}
+			env := t.env(ef.ID)
+			f, err := p.Probe(ctx, env, ef.Plan)
+			if err != nil {
+				return nil, fmt.Errorf("probe call %s: %w", ef.ID, err)
+			}
+			if r, ok := tool.(Reattacher); ok && f.Fact == FactRunning {
+				out, err := r.Kill(ctx, env)
+				if err != nil {
+					return nil, fmt.Errorf("end command of call %s: %w", ef.ID, err)
+				}
+				f = Finding{Fact: FactCompleted, By: SettledByReceipt, Output: &out}
+			}
+			found[ef.ID] = f
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,59 @@
+package session
+
+// Code is one entry of the closed list of diagnostics: why something does not move.
+type Code string
+
+const (
+	CodeNone             Code = ""
+	CodeApproval         Code = "approval_pending"
+	CodeUserPaused       Code = "user_paused"
+	CodeUserCancelled    Code = "user_cancelled"
+	CodeUserEnded        Code = "user_ended"
+	CodeClosedByClient   Code = "closed_by_client"
+	CodeRecoveryOff      Code = "recovery_off"
+	CodeNotAttached      Code = "not_attached"
+	CodeCrashLoop        Code = "crash_loop"
+	CodeDirectoryMissing Code = "directory_missing"
+	CodeWorkspaceChanged Code = "workspace_changed"
+	CodeEnvironment      Code = "environment_differs"
+	CodeModelUnavailable Code = "model_unavailable"
+	CodeModelRetry       Code = "model_retry"
+	CodeModelFailed      Code = "model_failed"
+	CodeOtherHost        Code = "other_host"
+	CodeVerifying        Code = "verifying"
+	CodeUnmet            Code = "requirements_unmet"
+	CodeNoProgress       Code = "no_progress"
+	CodeBlocked          Code = "blocked_by_agent"
+	CodeRecoveryUnread   Code = "recovery_unreadable"
+)
+
+// Diagnostic is what a code means and who can do what about it.
+type Diagnostic struct {
+	Sentence string
+	Owner    string   // who owns the next action: "user", "agent", "holdfast"
+	Allowed  []string // actions of update_goal, or plain words for a prompt
+}
+
+// Diagnostics is the closed list.
+var Diagnostics = map[Code]Diagnostic{
+	CodeApproval:         {"A permission question waits for your answer.", "user", []string{"answer", "pause", "end"}},
+	CodeUserPaused:       {"You paused it.", "user", []string{"resume", "end"}},
+	CodeUserCancelled:    {"You stopped it.", "user", []string{"resume", "end"}},
+	CodeUserEnded:        {"You ended it.", "user", nil},
+	CodeClosedByClient:   {"The editor closed the session; it goes on when the session is opened again.", "user", []string{"open", "end"}},
+	CodeRecoveryOff:      {"Automatic recovery is off.", "user", []string{"resume", "end"}},
+	CodeNotAttached:      {"Recovery waits until an editor opens the session.", "user", []string{"open", "end"}},
+	CodeCrashLoop:        {"The process died twice in a row at this point without progress.", "user", []string{"retry", "end"}},
+	CodeDirectoryMissing: {"The working directory is not there.", "user", []string{"retry", "end"}},
+	CodeWorkspaceChanged: {"The working directory is no longer the one the work began in.", "user", []string{"retry", "end"}},
+	CodeEnvironment:      {"This process has another model, endpoint or credential than the work began with.", "user", []string{"open", "end"}},
+	CodeModelUnavailable: {"No model is configured here.", "user", []string{"retry", "end"}},
+	CodeModelRetry:       {"The model endpoint failed for now; the next try is scheduled.", "holdfast", []string{"retry", "pause", "end"}},
+	CodeModelFailed:      {"The model endpoint refused the request.", "user", []string{"retry", "pause", "end"}},
+	CodeOtherHost:        {"The work belongs to a process on another machine.", "user", nil},
+	CodeVerifying:        {"An independent review of the result is running.", "agent", []string{"pause", "end"}},
+	CodeUnmet:            {"The last review found requirements that are not met.", "agent", []string{"pause", "end", "verify"}},
+	CodeNoProgress:       {"Several turns in a row changed nothing.", "user", []string{"retry", "revise", "end"}},
+	CodeBlocked:          {"The agent reported the same obstacle several turns in a row.", "user", []string{"retry", "revise", "end"}},
+	CodeRecoveryUnread:   {"The recorded state of this work could not be read.", "user", []string{"retry", "end"}},
+}

@@ -1,0 +1,367 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The controls of a user. Each is one transaction that any process may make: it changes what is wanted, appends the command, and only
+// then is it acknowledged. The owner acts on it; if there is none, the next owner will.
+
+// NewSession creates a session that this instance owns and has open.
+func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
+	now := e.Now()
+	s.ID, s.Owner, s.Generation, s.CreatedAt, s.UpdatedAt = SessionID(e.NewID()), e.Self.ID, 1, now, now
+	if s.Mode == "" {
+		s.Mode = ModeAsk
+	}
+	var err error
+	if s.Identity, err = e.Workspace.Identity(s.Cwd); err != nil {
+		return s, fmt.Errorf("look at the working directory: %w", err)
+	}
+	s.Profile = e.profile()
+	err = e.Store.Commit(ctx, "session.created", func(tx Tx) error {
+		if err := tx.InsertSession(s); err != nil {
+			return err
+		}
+		return tx.Attach(e.Self.ID, s.ID, now)
+	})
+	if err != nil {
+		return s, fmt.Errorf("create a session: %w", err)
+	}
+	e.Own(s.ID, 1)
+	return s, nil
+}
+
+// profile is what work started here runs with; empty when no model is configured.
+func (e *Engine) profile() Profile {
+	m, err := e.Model()
+	if err != nil {
+		return Profile{}
+	}
+	id := m.Identity()
+	return Profile{Provider: id.Provider, Name: id.Name, Origin: id.Origin, Credential: id.Credential}
+}
+
+// Open attaches a client of this instance to a session and takes the session over if nobody owns it.
+func (e *Engine) Open(ctx context.Context, id SessionID, roots []string) (Session, error) {
+	var s Session
+	var gen int64
+	err := e.Store.Commit(ctx, "session.opened", func(tx Tx) (err error) {
+		if s, err = tx.Session(id); err != nil {
+			return err
+		}
+		if err := tx.Attach(e.Self.ID, id, e.Now()); err != nil {
+			return err
+		}
+		if s.Owner == "" {
+			if gen, err = tx.Own(id, e.Self.ID); err != nil {
+				return err
+			}
+			s.Owner = e.Self.ID
+		}
+		if s.Closed || len(roots) > 0 {
+			s.Closed, s.UpdatedAt = false, e.Now()
+			if len(roots) > 0 {
+				s.Roots = roots
+			}
+			return tx.UpdateSession(s)
+		}
+		return nil
+	})
+	if err != nil {
+		return s, fmt.Errorf("open session %s: %w", id, err)
+	}
+	if gen > 0 {
+		e.Own(id, gen)
+	}
+	e.recheck(id)
+	e.changed(id)
+	return s, nil
+}
+
+// recheck makes the owner here look again at work that waits for a resource.
+func (e *Engine) recheck(id SessionID) {
+	e.mu.Lock()
+	a := e.actors[id]
+	e.mu.Unlock()
+	if a != nil {
+		a.askRecheck()
+	}
+}
+
+// CloseSession detaches the client. Work is interrupted and waits until the session is opened again: it is not a stop.
+func (e *Engine) CloseSession(ctx context.Context, id SessionID) error {
+	last := false
+	err := e.Store.Commit(ctx, "session.closed", func(tx Tx) error {
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		if err := tx.Detach(e.Self.ID, id); err != nil {
+			return err
+		}
+		at, err := tx.Attached(id)
+		if err != nil {
+			return err
+		}
+		if last = len(at) == 0; !last {
+			return nil // another window has it open: the work is theirs as well
+		}
+		s.Closed, s.UpdatedAt = true, e.Now()
+		return tx.UpdateSession(s)
+	})
+	if err != nil {
+		return fmt.Errorf("close session %s: %w", id, err)
+	}
+	if !last || !e.Owns(id) {
+		e.changed(id)
+		return nil
+	}
+	e.release(id, ErrDetach)
+	err = e.Store.Commit(ctx, "owner.released", func(tx Tx) error {
+		s, err := tx.Session(id)
+		if err != nil || s.Owner != e.Self.ID {
+			return err
+		}
+		_, err = tx.Own(id, "")
+		return err
+	})
+	e.changed(id)
+	return err
+}
+
+// PromptInput is what the user said.
+type PromptInput struct {
+	Text     string          `json:"text"`             // for the model
+	Blocks   json.RawMessage `json:"blocks,omitempty"` // as the client sent it, for replay
+	Shown    string          `json:"-"`
+	Uncancel string          `json:"-"` // command id of a cancel answered on this connection less than a second ago
+}
+
+// Prompt accepts user input. When it returns, the input is stored and will be worked on, whatever happens to this process.
+func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunID, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return "", fmt.Errorf("encode the prompt: %w", err)
+	}
+	run := Run{ID: RunID(e.NewID()), Session: id, Kind: RunPrompt, Desired: DesiredRun, Phase: PhaseQueued, ControlVersion: 1, Input: body}
+	owner := InstanceID("")
+	err = e.Commit(ctx, "prompt.accepted", id, func(tx Tx) error {
+		now := e.Now()
+		run.CreatedAt = now
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		owner = s.Owner
+		if s.Owner == e.Self.ID || s.Owner == "" {
+			if p := e.profile(); s.Profile != p || s.Title == "" {
+				s.Profile, s.UpdatedAt = p, now // a person's prompt adopts the profile of the client it came from
+				if s.Title == "" {
+					s.Title = title(in.Text)
+				}
+				if err := tx.UpdateSession(s); err != nil {
+					return err
+				}
+			}
+		}
+		if in.Uncancel != "" {
+			if err := e.Hooks.Uncancelled(tx, id, in.Uncancel, now); err != nil {
+				return err
+			}
+		}
+		if err := tx.InsertCommand(Command{ID: e.NewID(), Session: id, Kind: CommandPrompt, Ref: string(run.ID), Instance: e.Self.ID, At: now}); err != nil {
+			return err
+		}
+		return tx.InsertRun(run)
+	})
+	if err != nil {
+		return "", fmt.Errorf("accept the prompt: %w", err)
+	}
+	if owner == "" {
+		if _, err := e.claim(ctx, id); err != nil {
+			return "", err
+		}
+	}
+	return run.ID, nil
+}
+
+// title is the first line of a text, short enough for a list.
+func title(text string) string {
+	for i, r := range text {
+		if r == '\n' || i >= 80 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// Cancel stops what runs and what was queued before it, and pauses an active Goal. It returns the command to look for.
+func (e *Engine) Cancel(ctx context.Context, id SessionID) (string, error) {
+	cmd := e.NewID()
+	err := e.Commit(ctx, "cancel.accepted", id, func(tx Tx) error {
+		now := e.Now()
+		runs, err := tx.OpenRuns(id)
+		if err != nil {
+			return err
+		}
+		for _, r := range runs {
+			if r.Kind != RunPrompt || r.Desired != DesiredRun {
+				continue
+			}
+			r.Desired, r.ReasonCode = DesiredCancelled, CodeUserCancelled
+			r.ControlVersion++
+			if err := tx.UpdateRun(r, now); err != nil {
+				return err
+			}
+		}
+		if err := VoidApprovals(tx, id, now); err != nil {
+			return err
+		}
+		if err := e.Hooks.Cancelled(tx, id, cmd, now); err != nil {
+			return err
+		}
+		return tx.InsertCommand(Command{ID: cmd, Session: id, Kind: CommandCancel, Instance: e.Self.ID, At: now})
+	})
+	if err != nil {
+		return "", fmt.Errorf("store the cancel: %w", err)
+	}
+	return cmd, nil
+}
+
+// VoidApprovals voids every question of a session that was not acted on: a stop takes back what was allowed.
+func VoidApprovals(tx Tx, id SessionID, now time.Time) error {
+	open, err := tx.OpenApprovals(id)
+	if err != nil {
+		return err
+	}
+	for _, p := range open {
+		p.State = ApprovalVoid
+		if err := tx.UpdateApproval(p, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Answer stores a person's answer to a question. A second one is ErrAnswered.
+func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error {
+	var session SessionID
+	err := e.Store.Commit(ctx, "approval.answered", func(tx Tx) error {
+		p, err := tx.Approval(id)
+		if err != nil {
+			return err
+		}
+		session = p.Session
+		if p.State != ApprovalPending {
+			return ErrAnswered
+		}
+		now := e.Now()
+		p.State, p.Option, p.AnsweredBy, p.AnsweredAt = ApprovalAnswered, option, e.Self.ID, now
+		if err := tx.UpdateApproval(p, now); err != nil {
+			return err
+		}
+		return tx.InsertCommand(Command{ID: e.NewID(), Session: p.Session, Kind: CommandAnswer, Ref: string(id), Instance: e.Self.ID, At: now})
+	})
+	if err != nil {
+		return fmt.Errorf("store the answer: %w", err)
+	}
+	e.changed(session)
+	return nil
+}
+
+// SetMode changes what the session may do without asking.
+func (e *Engine) SetMode(ctx context.Context, id SessionID, m Mode) error {
+	return e.Commit(ctx, "mode.set", id, func(tx Tx) error {
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		s.Mode, s.UpdatedAt = m, e.Now()
+		if err := tx.UpdateSession(s); err != nil {
+			return err
+		}
+		return tx.InsertCommand(Command{ID: e.NewID(), Session: id, Kind: CommandMode, Ref: string(m), Instance: e.Self.ID, At: s.UpdatedAt})
+	})
+}
+
+// Mark adds a line for the user to the history.
+func (e *Engine) Mark(ctx context.Context, id SessionID, items ...Item) error {
+	return e.Commit(ctx, "item.marked", id, func(tx Tx) error {
+		for _, it := range items {
+			it.ID, it.Session, it.CreatedAt, it.State = ItemID(e.NewID()), id, e.Now(), ItemComplete
+			if err := tx.InsertItem(&it); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// PromptDriver is the ordinary request of a user.
+type PromptDriver struct {
+	System func(Session) string
+	Tools  []Tool
+}
+
+var _ Driver = PromptDriver{}
+
+// Observe looks at nothing.
+func (PromptDriver) Observe(context.Context, Session, Run) (any, error) { return nil, nil }
+
+// Begin inserts the user's message, once: on the first attempt. A later one tells the model why it is asked again.
+func (PromptDriver) Begin(tx Tx, b *Begin) error {
+	if b.Attempt.Mode != ModeFirst {
+		return b.Add(&Item{Kind: ItemNote, State: ItemComplete, Body: ItemBody{Text: "[Your last answer was cut off by the model endpoint. " +
+			"Go on from where it stopped, without repeating what is there.]"}})
+	}
+	var in PromptInput
+	if err := json.Unmarshal(b.Run.Input, &in); err != nil {
+		return fmt.Errorf("read the stored prompt: %w", err)
+	}
+	cmds, err := tx.OpenCommands(b.Session.ID)
+	if err != nil {
+		return err
+	}
+	for _, c := range cmds {
+		if c.Kind == CommandPrompt && c.Ref == string(b.Run.ID) {
+			if _, err := tx.Consume(c.ID, b.Attempt.Generation, b.Attempt.StartedAt); err != nil {
+				return err
+			}
+		}
+	}
+	return b.Add(&Item{Kind: ItemUser, State: ItemComplete, Body: ItemBody{Text: in.Text, Blocks: in.Blocks}})
+}
+
+// Setup offers every tool.
+func (d PromptDriver) Setup(_ Tx, s Session, _ Run) (Setup, error) {
+	return Setup{System: d.System(s), Tools: d.Tools}, nil
+}
+
+// End ends the run with its stop reason.
+func (PromptDriver) End(_ Tx, e *End) error {
+	e.Run.Desired, e.Run.Phase, e.Run.EndedAt = DesiredDone, PhaseEnded, e.Now
+	switch e.Finish {
+	case FinishLength:
+		e.Run.StopReason = "max_tokens"
+	case FinishRefusal:
+		e.Run.StopReason = "refusal"
+	default:
+		e.Run.StopReason = "end_turn"
+	}
+	return nil
+}
+
+// Failed ends the run: a new prompt is the user's way to try again.
+func (PromptDriver) Failed(_ Tx, e *End, code Code, reason string) error {
+	e.Run.Desired, e.Run.Phase, e.Run.EndedAt = DesiredDone, PhaseEnded, e.Now
+	e.Run.StopReason, e.Run.ReasonCode, e.Run.Reason = "error", code, reason
+	return nil
+}
+
+// IsNotFound tells whether a record was missing.
+func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }

@@ -1,0 +1,409 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Causes with which an execution is stopped.
+var (
+	// ErrDetach: this process ends or lets go; commands go on running and the work stays wanted.
+	ErrDetach = errors.New("the process lets go of the session")
+	// ErrStopped: the user no longer wants the work.
+	ErrStopped = errors.New("stopped by the user")
+	// errYield: user input goes before the next step of a Goal.
+	errYield = errors.New("user input goes first")
+)
+
+// Driver is what makes one kind of run different from another. The turn loop is the same for all.
+type Driver interface {
+	// Observe looks at the outside (files, the work tree) before a transaction that begins or ends an attempt; what it returns reaches
+	// Begin or End. A transaction never waits for the outside.
+	Observe(ctx context.Context, s Session, r Run) (any, error)
+	// Begin appends what the model should see at the start of an attempt.
+	Begin(tx Tx, b *Begin) error
+	// Setup says which prompt and tools the attempt works with.
+	Setup(tx Tx, s Session, r Run) (Setup, error)
+	// End decides what follows an attempt that came to its own end. It sets the run's phase and desired state.
+	End(tx Tx, e *End) error
+	// Failed decides what follows when the model endpoint refuses for good.
+	Failed(tx Tx, e *End, code Code, reason string) error
+}
+
+// Begin is the start of an attempt.
+type Begin struct {
+	Session  Session
+	Run      *Run
+	Attempt  Attempt
+	Observed any
+	Add      func(*Item) error // fills in ids, run, attempt, thread and time
+	// AddCalls appends calls that code wants executed as if a model had made them.
+	AddCalls func(calls []Call) error
+}
+
+// End is the end of an attempt.
+type End struct {
+	Session  Session
+	Run      *Run
+	Attempt  Attempt
+	Observed any
+	Finish   Finish
+	Now      time.Time
+	NewID    func() string
+}
+
+// Setup is what an attempt works with.
+type Setup struct {
+	System    string
+	Tools     []Tool // offered to the model
+	CodeTools []Tool // only for calls that code plans
+	Thread    string
+	Reviewer  bool
+}
+
+// StateTool is a tool whose whole effect is a change of the store: it is applied and settled in one transaction.
+type StateTool interface {
+	Tool
+	Apply(tx Tx, c CallContext, args []byte) (Output, error)
+}
+
+// CallContext is what a StateTool may know about its call.
+type CallContext struct {
+	Session Session
+	Run     Run
+	Attempt Attempt
+	Effect  EffectID
+	Now     time.Time
+	NewID   func() string
+}
+
+// Finding is what is certain about a dispatched call after its owner was lost.
+type Finding struct {
+	Fact   Fact
+	By     SettledBy
+	Output *Output
+	Note   string
+}
+
+// Prober is a tool that can tell afterwards what became of a call.
+type Prober interface {
+	Probe(ctx context.Context, env ToolEnv, plan Plan) (Finding, error)
+}
+
+// Reattacher is a tool whose calls may outlive the process that made them.
+type Reattacher interface {
+	Reattach(ctx context.Context, env ToolEnv, plan Plan, progress func(Output)) (Output, error)
+	// Kill ends a call that nobody wants any more.
+	Kill(ctx context.Context, env ToolEnv) (Output, error)
+}
+
+// Workspace looks at the work tree without touching what the user has there.
+type Workspace interface {
+	// Identity names the directory itself.
+	Identity(cwd string) (string, error)
+	// Snapshot records the work tree as a git tree, "" without git.
+	Snapshot(ctx context.Context, id SessionID, cwd string) (string, error)
+	// Status describes the work tree and what changed since tree, for a model to read.
+	Status(ctx context.Context, id SessionID, cwd, tree string) string
+}
+
+// Hooks ties controls of a session to what is built on top of it.
+type Hooks interface {
+	// Cancelled changes what must not go on after the user's cancel, in the same transaction.
+	Cancelled(tx Tx, s SessionID, command string, now time.Time) error
+	// Uncancelled undoes that change and nothing else, for a prompt that follows the cancel at once.
+	Uncancelled(tx Tx, s SessionID, command string, now time.Time) error
+}
+
+// Recoverer decides how inherited work goes on; see package recovery.
+type Recoverer interface {
+	Recover(ctx context.Context, in Inherited) (Verdict, error)
+}
+
+// Config is everything an engine depends on.
+type Config struct {
+	Store     Store
+	Self      InstanceRow
+	Tools     []Tool
+	Model     func() (Model, error) // an error says what to set up
+	Drivers   map[RunKind]Driver
+	Hooks     Hooks
+	Recoverer Recoverer
+	Workspace Workspace
+	Poke      func(ids ...string) // rings other instances
+	StateDir  string
+	Env       []string // environment for commands
+	Now       func() time.Time
+	NewID     func() string
+	Log       zerolog.Logger
+}
+
+// Engine executes the sessions this instance owns. Close waits for everything it started.
+type Engine struct {
+	Config
+	bus    *bus
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	actors   map[SessionID]*actor
+	others   bool // other instances share the store
+	admitted chan struct{}
+	once     sync.Once
+	closed   bool
+}
+
+// NewEngine returns an engine that executes nothing until Admit.
+func NewEngine(c Config) *Engine {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, admitted: make(chan struct{})}
+}
+
+// Admit opens the gate for paid work.
+func (e *Engine) Admit() { e.once.Do(func() { close(e.admitted) }) }
+
+// SetShared says whether other instances share the store, which is when their doorbells and the fallback polling matter.
+func (e *Engine) SetShared(shared bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.others = shared
+}
+
+func (e *Engine) shared() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.others
+}
+
+// Subscribe follows a session in this process.
+func (e *Engine) Subscribe(id SessionID) *Subscription { return e.bus.subscribe(id) }
+
+// Ring makes every follower and every executor look at the store: another process may have changed it.
+func (e *Engine) Ring() {
+	e.bus.wakeAll()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range e.actors {
+		a.ring()
+	}
+}
+
+// changed tells this process and the others concerned that a session's log has grown.
+func (e *Engine) changed(id SessionID) {
+	e.bus.publish(id, Live{Wake: true})
+	e.mu.Lock()
+	a := e.actors[id]
+	e.mu.Unlock()
+	if a != nil {
+		a.ring()
+	}
+	if !e.shared() || e.Poke == nil {
+		return
+	}
+	var ids []string
+	_ = e.Store.Read(context.Background(), func(tx Tx) error { // a lost doorbell costs delay only
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		at, err := tx.Attached(id)
+		for _, i := range append(at, s.Owner) {
+			if i != "" && i != e.Self.ID {
+				ids = append(ids, string(i))
+			}
+		}
+		return err
+	})
+	if len(ids) > 0 {
+		e.Poke(ids...)
+	}
+}
+
+// Commit runs a control transaction and tells everybody concerned.
+func (e *Engine) Commit(ctx context.Context, point string, id SessionID, fn func(Tx) error) error {
+	if err := e.Store.Commit(ctx, point, fn); err != nil {
+		return err
+	}
+	e.changed(id)
+	return nil
+}
+
+// Own starts executing a session that this instance holds under generation.
+func (e *Engine) Own(id SessionID, generation int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	if old := e.actors[id]; old != nil {
+		if old.gen == generation {
+			return
+		}
+		old.stop(ErrFenced)
+	}
+	a := newActor(e, id, generation)
+	e.actors[id] = a
+	e.wg.Go(a.loop)
+}
+
+// Owns tells whether this instance executes the session.
+func (e *Engine) Owns(id SessionID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.actors[id] != nil
+}
+
+func (e *Engine) forget(a *actor) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.actors[a.id] == a {
+		delete(e.actors, a.id)
+	}
+}
+
+// release stops executing one session and waits until that is so.
+func (e *Engine) release(id SessionID, cause error) {
+	e.mu.Lock()
+	a := e.actors[id]
+	e.mu.Unlock()
+	if a == nil {
+		return
+	}
+	a.stop(cause)
+	<-a.done
+}
+
+// TakeDead takes over what a provably dead instance owned. The caller holds the dead one's lock.
+func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
+	type taken struct {
+		id  SessionID
+		gen int64
+	}
+	var got []taken
+	err := e.Store.Commit(ctx, "owner.takeover", func(tx Tx) error {
+		got = nil
+		row, err := tx.Instance(dead)
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if row.Host != e.Self.Host {
+			return fmt.Errorf("instance %s: %w", dead, errOtherHost)
+		}
+		ids, err := tx.OwnedBy(dead)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteInstance(dead); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			runs, err := tx.OpenRuns(id)
+			if err != nil {
+				return err
+			}
+			if len(runs) == 0 {
+				continue // nothing to do: whoever opens it next becomes its owner
+			}
+			gen, err := tx.Own(id, e.Self.ID)
+			if err != nil {
+				return err
+			}
+			got = append(got, taken{id, gen})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("take over from %s: %w", dead, err)
+	}
+	for _, t := range got {
+		e.Log.Info().Str("session_id", string(t.id)).Int64("generation", t.gen).Str("from", string(dead)).Msg("took over")
+		e.Own(t.id, t.gen)
+		e.changed(t.id)
+	}
+	return nil
+}
+
+var errOtherHost = errors.New("it belongs to another machine")
+
+// TakeUnowned takes sessions nobody owns that hold wanted work: their owner let go of them in order.
+func (e *Engine) TakeUnowned(ctx context.Context) error {
+	var ids []SessionID
+	if err := e.Store.Read(ctx, func(tx Tx) (err error) { ids, err = tx.Unowned(); return err }); err != nil {
+		return fmt.Errorf("find unowned work: %w", err)
+	}
+	for _, id := range ids {
+		if _, err := e.claim(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Adopt makes this instance the owner of a session that nobody owns, so that accepted work starts at once.
+func (e *Engine) Adopt(ctx context.Context, id SessionID) error {
+	var s Session
+	if err := e.Store.Read(ctx, func(tx Tx) (err error) { s, err = tx.Session(id); return err }); err != nil {
+		return fmt.Errorf("load session %s: %w", id, err)
+	}
+	if s.Owner != "" {
+		return nil
+	}
+	_, err := e.claim(ctx, id)
+	return err
+}
+
+// claim makes this instance the owner unless somebody is. It returns the owner.
+func (e *Engine) claim(ctx context.Context, id SessionID) (InstanceID, error) {
+	var owner InstanceID
+	var gen int64
+	err := e.Store.Commit(ctx, "owner.claim", func(tx Tx) error {
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		owner, gen = s.Owner, s.Generation
+		if owner != "" {
+			return nil
+		}
+		owner = e.Self.ID
+		gen, err = tx.Own(id, e.Self.ID)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("claim session %s: %w", id, err)
+	}
+	if owner == e.Self.ID {
+		e.Own(id, gen)
+	}
+	return owner, nil
+}
+
+// Close lets go of everything: it stops admission, waits at most the context's time for what runs to be committed, and gives up
+// ownership, so that the next process goes on at once.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+	e.cancel(ErrDetach)
+	idle := make(chan struct{})
+	go func() { e.wg.Wait(); close(idle) }() // ends with the last actor; the process ends with it at the latest
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		return fmt.Errorf("let go of the running work: %w", ctx.Err())
+	}
+	return e.Store.Commit(ctx, "instance.left", func(tx Tx) error { return tx.DeleteInstance(e.Self.ID) })
+}

@@ -1,0 +1,187 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// permit asks the policy and, when it says so, the user. It returns the answered approval to consume (a zero one when none was
+// needed), or nil when the call was settled as refused.
+func (c *call) permit(ctx context.Context) (*Approval, error) {
+	for {
+		ruling, rule, unknown, err := c.judge(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch ruling {
+		case Allow:
+			return &Approval{}, nil
+		case Refuse:
+			return nil, c.refuse(ctx, "Not allowed: "+rule[3:]+".")
+		}
+		p, err := c.ask(ctx, unknown)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = c.await(ctx, p); err != nil {
+			return nil, err
+		}
+		switch p.Option {
+		case OptionAllow:
+			return &p, nil
+		case OptionHappened, OptionNotHappened:
+			if err := c.settleByPerson(ctx, p); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, c.reject(ctx, p)
+		}
+	}
+}
+
+// judge puts the facts of the call before the policy.
+func (c *call) judge(ctx context.Context) (Ruling, string, []EffectID, error) {
+	var unknown []EffectID
+	err := c.t.e.Store.Read(ctx, func(tx Tx) error {
+		s, err := tx.Session(c.t.a.id)
+		if err != nil {
+			return err
+		}
+		c.t.sess = s // the mode may have changed
+		unknown, err = UnknownOf(tx, c.t.a.id)
+		return err
+	})
+	if err != nil {
+		// What cannot be read cannot be allowed.
+		return Refuse, "", nil, fmt.Errorf("read what is unsettled: %w", err)
+	}
+	ruling, rule := Permit(PolicyInput{Mode: c.t.sess.Mode, Class: c.effect.Class, Kind: c.tool.Kind(), Unknown: len(unknown) > 0,
+		Reviewer: c.t.setup.Reviewer, FromCode: c.item.Body.Tool.ByCode})
+	return ruling, rule, unknown, nil
+}
+
+// UnknownOf lists the effects of a conversation whose outcome is unknown.
+func UnknownOf(tx Tx, id SessionID) ([]EffectID, error) {
+	open, err := tx.OpenEffects(id)
+	var out []EffectID
+	for _, ef := range open {
+		if ef.Fact == FactUnknown {
+			out = append(out, ef.ID)
+		}
+	}
+	return out, err
+}
+
+// ask stores the question, or finds the one that stands: a question is raised once, however often the process dies.
+func (c *call) ask(ctx context.Context, unknown []EffectID) (Approval, error) {
+	p := Approval{ID: ApprovalID(c.t.e.NewID()), Session: c.t.a.id, Run: c.t.run.ID, Effect: c.effect.ID, Unknown: unknown,
+		Binding: Binding(c.effect, c.t.sess, unknown), State: ApprovalPending, AskedAt: c.t.e.Now()}
+	var open []Approval
+	if err := c.t.e.Store.Read(ctx, func(tx Tx) (err error) { open, err = tx.OpenApprovals(c.t.a.id); return err }); err != nil {
+		return p, fmt.Errorf("look for the question: %w", err)
+	}
+	i := slices.IndexFunc(open, func(o Approval) bool { return o.Effect == c.effect.ID })
+	if i >= 0 && open[i].Binding == p.Binding {
+		return open[i], nil
+	}
+	err := c.t.commit(ctx, "approval.raised", func(tx Tx) error {
+		if i >= 0 {
+			old := open[i]
+			old.State = ApprovalVoid // what it asked about is not what would happen now
+			if err := tx.UpdateApproval(old, c.t.e.Now()); err != nil {
+				return err
+			}
+		}
+		if err := tx.UpdateEffect(c.effect); err != nil {
+			return err
+		}
+		if err := tx.UpdateItem(c.item, c.t.e.Now()); err != nil {
+			return err
+		}
+		return tx.InsertApproval(p)
+	})
+	return p, err
+}
+
+// await blocks until the question is answered, the work is stopped, or user input goes first.
+func (c *call) await(ctx context.Context, p Approval) (Approval, error) {
+	for {
+		var now Approval
+		if err := c.t.e.Store.Read(ctx, func(tx Tx) (err error) { now, err = tx.Approval(p.ID); return err }); err != nil {
+			return p, fmt.Errorf("wait for an answer: %w", err)
+		}
+		switch now.State {
+		case ApprovalAnswered:
+			return now, nil
+		case ApprovalVoid, ApprovalConsumed:
+			return now, fmt.Errorf("question %s is %s: %w", p.ID, now.State, ErrStale)
+		}
+		if c.t.yield.Load() {
+			return now, errYield
+		}
+		select {
+		case <-c.t.nudge:
+		case <-ctx.Done():
+			return now, context.Cause(ctx)
+		}
+	}
+}
+
+// reject settles the call as refused by the user.
+func (c *call) reject(ctx context.Context, p Approval) error {
+	out := Output{Text: "The user refused this call. It did not run.", IsError: true}
+	f := Finding{Fact: FactNotStarted, By: SettledByPerson, Output: &out}
+	return c.settle(ctx, "approval.rejected", f, func(tx Tx, _ *Finding) error { return consume(tx, p.ID, c.t.e.Now()) })
+}
+
+func consume(tx Tx, id ApprovalID, now time.Time) error {
+	p, err := tx.Approval(id)
+	if err != nil {
+		return err
+	}
+	if p.State != ApprovalAnswered {
+		return fmt.Errorf("question %s is %s: %w", id, p.State, ErrStale)
+	}
+	p.State = ApprovalConsumed
+	return tx.UpdateApproval(p, now)
+}
+
+// settleByPerson takes the user's word for the unknown effects that the question named. Nothing runs because of it.
+func (c *call) settleByPerson(ctx context.Context, p Approval) error {
+	return c.t.commit(ctx, "effect.settled_by_person", func(tx Tx) error {
+		if err := consume(tx, p.ID, c.t.e.Now()); err != nil {
+			return err
+		}
+		for _, id := range p.Unknown {
+			if err := SettleByPerson(tx, id, p.Option == OptionHappened, "", c.t.e.Now()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SettleByPerson settles an unknown effect by a person's word.
+func SettleByPerson(tx Tx, id EffectID, happened bool, note string, now time.Time) error {
+	ef, err := tx.Effect(id)
+	if err != nil {
+		return err
+	}
+	if ef.State == EffectSettled {
+		return nil
+	}
+	if ef.Fact != FactUnknown {
+		return fmt.Errorf("effect %s is not unknown: %w", id, ErrStale)
+	}
+	f := Finding{Fact: FactNotStarted, By: SettledByPerson, Note: "The user says that it did not happen. " + note}
+	if happened {
+		f = Finding{Fact: FactCompleted, By: SettledByPerson, Note: "The user says that it happened; its output is lost. " + note}
+	}
+	return SettleFinding(tx, id, f, now)
+}
+
+// ErrAnswered: the question was answered before.
+var ErrAnswered = errors.New("the question was already answered or is no longer open")

@@ -1,0 +1,73 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Ruling is what the permission policy says about a call.
+type Ruling string
+
+const (
+	Allow    Ruling = "allow"
+	Question Ruling = "question" // a durable approval decides
+	Refuse   Ruling = "refuse"   // the model is told; nobody is asked
+)
+
+// PolicyInput is all the policy may look at. It holds no model text, no file content and no tool result.
+type PolicyInput struct {
+	Mode     Mode
+	Class    Class
+	Kind     Kind
+	Unknown  bool // effects of this conversation with an unknown outcome stand unsettled
+	Reviewer bool // the call belongs to a review, which may only read
+	FromCode bool // the call was planned by code as evidence, not by a model
+}
+
+// Permit rules on a call and names the rule.
+func Permit(in PolicyInput) (Ruling, string) {
+	switch {
+	case in.Class == ReadOnly:
+		return Allow, "P1 trusted readers are free"
+	case in.Reviewer && !in.FromCode:
+		return Refuse, "P2 a review only reads"
+	case in.Mode == ModePlan:
+		return Refuse, "P3 plan mode only reads"
+	case in.Unknown:
+		return Question, "P4 an unknown outcome stands"
+	case in.Mode == ModeEdit && in.Kind == KindEdit && in.Class == StateProbe:
+		return Allow, "P5 edit mode lets file edits through"
+	}
+	return Question, "P6 everything else asks"
+}
+
+// Binding is what an approval is bound to: a changed one needs a fresh question.
+func Binding(e Effect, s Session, unknown []EffectID) string {
+	ids := slices.Clone(unknown)
+	slices.Sort(ids)
+	return Digest(e.ArgsDigest, e.Tool, e.Version, string(e.Class), fmt.Sprint(e.Plan.Files), strings.Join(s.Roots, "\x00"), fmt.Sprint(ids))
+}
+
+// Digest is the sha256 over parts, each preceded by its length.
+func Digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// ArgsDigest is the digest of a call's arguments as the model sent them.
+func ArgsDigest(name, args string) string {
+	var v any
+	if json.Unmarshal([]byte(args), &v) == nil {
+		if b, err := json.Marshal(v); err == nil { // member order does not matter
+			args = string(b)
+		}
+	}
+	return Digest(name, args)
+}

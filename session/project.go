@@ -1,0 +1,135 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// ErrAmbiguousCall: one response holds two calls with the same id, so a result cannot be assigned.
+var ErrAmbiguousCall = errors.New("one response holds two calls with the same id")
+
+// Texts that stand in for what is not there. They are constants: the same history always projects to the same bytes.
+const (
+	textInterrupted = "\n[The answer was interrupted here; what followed is lost.]"
+	textNotStarted  = "[Not started. The call never began and changed nothing.]"
+	textUnknown     = "[Outcome unknown. The call was started and its end was never recorded: it may have happened wholly, in part or " +
+		"not at all. Do not repeat it; look at the real state first.]"
+	textRunning = "[Still running outside. Its result will replace this line.]"
+	textWaiting = "[Not started. The call waits for the user's permission.]"
+)
+
+// Project turns stored history into the messages of a model request. It is pure; stored items are never changed. What holds of the
+// result, whatever the history:
+//
+//   - each call has exactly one result, and it follows the calls of its response directly;
+//   - a real result wins over a placeholder, and placeholders are constants;
+//   - user input keeps its order and content;
+//   - no id is used by two calls.
+func Project(items []Item) ([]Message, error) {
+	p := projection{used: map[string]int{}, calls: map[string][]Item{}}
+	for _, it := range items {
+		if it.Kind == ItemTool && it.Body.Tool != nil {
+			p.calls[it.Body.Response] = append(p.calls[it.Body.Response], it)
+		}
+	}
+	for _, it := range items {
+		if err := p.add(it); err != nil {
+			return nil, err
+		}
+	}
+	return p.out, nil
+}
+
+type projection struct {
+	out   []Message
+	calls map[string][]Item // by response; emptied once they are placed
+	used  map[string]int    // how often an id was seen
+}
+
+func (p *projection) add(it Item) error {
+	switch it.Kind {
+	case ItemUser, ItemNote:
+		p.out = append(p.out, Message{Role: RoleUser, Text: it.Body.Text})
+	case ItemAgent:
+		text := it.Body.Text
+		if it.State != ItemComplete && text != "" {
+			text += textInterrupted
+		}
+		return p.answer(text, it.Body.Response)
+	case ItemTool:
+		// Calls go out with their answer. An answer that was lost leaves calls of its own.
+		return p.answer("", it.Body.Response)
+	}
+	return nil
+}
+
+// answer places one assistant message with the calls of its response, and their results right behind it.
+func (p *projection) answer(text, response string) error {
+	tools := p.calls[response]
+	delete(p.calls, response)
+	if text == "" && len(tools) == 0 {
+		return nil
+	}
+	msg := Message{Role: RoleAssistant, Text: text}
+	var results []Message
+	seen := map[string]bool{}
+	for _, it := range tools {
+		t := it.Body.Tool
+		if seen[t.CallID] {
+			return fmt.Errorf("call %q of response %s: %w", t.CallID, response, ErrAmbiguousCall)
+		}
+		seen[t.CallID] = true
+		id := p.unique(t.CallID)
+		msg.Calls = append(msg.Calls, Call{ID: id, Name: t.Name, Args: validArgs(t.Args)})
+		results = append(results, Message{Role: RoleTool, CallID: id, Text: resultText(t)})
+	}
+	p.out = append(append(p.out, msg), results...)
+	return nil
+}
+
+// unique keeps an id that is new and numbers one that an earlier response already used.
+func (p *projection) unique(id string) string {
+	for name := id; ; name = fmt.Sprintf("%s-%d", id, p.used[id]) {
+		p.used[id]++
+		if name != id {
+			if p.used[name] > 0 {
+				continue
+			}
+			p.used[name]++
+			return name
+		}
+		if p.used[id] == 1 {
+			return name
+		}
+	}
+}
+
+// validArgs wraps arguments that are not a JSON object, because providers refuse them in a history.
+func validArgs(args string) string {
+	var obj map[string]json.RawMessage
+	if json.Unmarshal([]byte(args), &obj) == nil && obj != nil {
+		return args
+	}
+	b, err := json.Marshal(map[string]string{"invalid_arguments": args})
+	if err != nil {
+		panic(fmt.Sprintf("session: encode a string: %v", err))
+	}
+	return string(b)
+}
+
+func resultText(t *ToolCall) string {
+	switch {
+	case t.Output != nil && t.Output.Text == "":
+		return "[No output.]"
+	case t.Output != nil:
+		return t.Output.Text
+	case t.Fact == FactUnknown:
+		return textUnknown
+	case t.Fact == FactRunning || t.Status == ToolInProgress:
+		return textRunning
+	case t.Fact == FactNotStarted:
+		return textNotStarted
+	}
+	return textWaiting
+}

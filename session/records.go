@@ -1,0 +1,388 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Mode is what a session may do without asking.
+type Mode string
+
+const (
+	ModeAsk  Mode = "ask"  // reads are free, everything else asks; the default
+	ModeEdit Mode = "edit" // file edits inside the roots are free as well
+	ModePlan Mode = "plan" // reads only
+)
+
+// Modes lists every mode in the order shown to the user.
+var Modes = []Mode{ModeAsk, ModeEdit, ModePlan}
+
+// Session is one conversation.
+type Session struct {
+	ID    SessionID
+	Cwd   string
+	Roots []string // the cwd first
+	// Identity names the directory itself (device, inode, and what HEAD names), so that a replaced one is noticed.
+	Identity   string
+	Title      string
+	Mode       Mode
+	Model      string  // as given on the command line, for example "openai/NAME"
+	Profile    Profile // what the work runs with; compared before another process goes on
+	Owner      InstanceID
+	Generation int64
+	LastSeq    int64
+	Closed     bool // closed by the client: not a stop, but not continued by launch alone
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// Profile is the part of the execution profile that decides whether another process may continue headless.
+type Profile struct {
+	Provider   string `json:"provider,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Origin     string `json:"origin,omitempty"`
+	Credential string `json:"credential,omitempty"`
+}
+
+// RunKind is the kind of accepted work.
+type RunKind string
+
+const (
+	RunPrompt       RunKind = "prompt"
+	RunGoal         RunKind = "goal"
+	RunVerification RunKind = "verification"
+)
+
+// Desired is what the user wants of a run; only a control changes it, and it outlives the process.
+type Desired string
+
+const (
+	DesiredRun       Desired = "run"
+	DesiredPaused    Desired = "paused"    // by pause or cancel of a Goal; left by resume
+	DesiredCancelled Desired = "cancelled" // by cancel or end; final
+	DesiredDone      Desired = "done"      // the work reached its own end; final
+)
+
+// Phase is where a run stands.
+type Phase string
+
+const (
+	PhaseQueued  Phase = "queued"  // accepted; entered by acceptance and after each Goal turn
+	PhaseWorking Phase = "working" // an attempt is running
+	PhaseWaiting Phase = "waiting" // needs something named by the reason code
+	PhaseEnded   Phase = "ended"   // final; desired is then done or cancelled
+)
+
+// Run is one piece of accepted work.
+type Run struct {
+	ID             RunID
+	Session        SessionID
+	Kind           RunKind
+	Order          int64
+	Desired        Desired
+	Phase          Phase
+	StopReason     string // of an ended prompt: an ACP stop reason, or "error"
+	ReasonCode     Code
+	Reason         string
+	ControlVersion int64
+	Goal           string
+	Revision       int64
+	Input          json.RawMessage // the prompt's content blocks
+	CommitPoint    int64           // rises with each stored model answer and each settled effect
+	Deaths         int             // owners lost in a row without progress
+	Faults         int             // temporary provider faults in a row
+	RetryAt        time.Time
+	CreatedAt      time.Time
+	EndedAt        time.Time
+}
+
+// AttemptState is how an attempt ended.
+type AttemptState string
+
+const (
+	AttemptRunning     AttemptState = "running"
+	AttemptCompleted   AttemptState = "completed"
+	AttemptCancelled   AttemptState = "cancelled"
+	AttemptInterrupted AttemptState = "interrupted" // its owner died or let go
+	AttemptStalled     AttemptState = "stalled"
+	AttemptFailed      AttemptState = "failed"
+)
+
+// AttemptMode is why an attempt began.
+type AttemptMode string
+
+const (
+	ModeFirst      AttemptMode = "first"      // first admission of the run
+	ModeTurn       AttemptMode = "turn"       // the next turn of a Goal, or a retry
+	ModeReconnect  AttemptMode = "reconnect"  // a command outlived its owner
+	ModeCheckpoint AttemptMode = "checkpoint" // same execution, from the last commit
+	ModeNewTurn    AttemptMode = "new_turn"   // the old turn was closed as interrupted
+)
+
+// Attempt is one try at executing a run by one owner.
+type Attempt struct {
+	ID              AttemptID
+	Run             RunID
+	Number          int
+	Generation      int64
+	Instance        InstanceID
+	PID             int
+	State           AttemptState
+	Mode            AttemptMode
+	Rule            string // the recovery rule that admitted it, or ""
+	ContinuationKey string
+	EntryTree       string // git tree of the work tree before the attempt's first change, or ""
+	StartPoint      int64  // the run's commit point at the start
+	StartedAt       time.Time
+	EndedAt         time.Time
+}
+
+// ItemKind is the kind of a history entry.
+type ItemKind string
+
+const (
+	ItemUser    ItemKind = "user"    // what the user said
+	ItemAgent   ItemKind = "agent"   // what the model said; may be empty when it only called tools
+	ItemThought ItemKind = "thought" // reasoning shown to the user, not sent back
+	ItemTool    ItemKind = "tool"    // one tool call with its result
+	ItemNote    ItemKind = "note"    // for the model only: what happened in between
+	ItemMarker  ItemKind = "marker"  // for the user only
+	ItemGoal    ItemKind = "goal"    // the one record of an ended Goal; for the user only
+)
+
+// ItemState tells whether an item may still change.
+type ItemState string
+
+const (
+	ItemOpen        ItemState = "open"
+	ItemComplete    ItemState = "complete"
+	ItemInterrupted ItemState = "interrupted" // what was committed before its owner was lost
+)
+
+// Item is one entry of a session's history.
+type Item struct {
+	ID      ItemID
+	Session SessionID
+	Seq     int64
+	// Thread is empty for the conversation; a review has a thread of its own that is never chat.
+	Thread    string
+	Run       RunID
+	Attempt   AttemptID
+	Kind      ItemKind
+	State     ItemState
+	Body      ItemBody
+	CreatedAt time.Time
+}
+
+// ItemBody is the content of an item; which fields are set depends on the kind.
+type ItemBody struct {
+	Text   string          `json:"text,omitempty"`
+	Blocks json.RawMessage `json:"blocks,omitempty"` // user: the content blocks as the client sent them
+	// Response is the provider request that agent, thought and tool items came from.
+	Response string    `json:"response,omitempty"`
+	Tool     *ToolCall `json:"tool,omitempty"`
+}
+
+// ToolStatus is the ACP status of a tool call.
+type ToolStatus string
+
+const (
+	ToolPending    ToolStatus = "pending"
+	ToolInProgress ToolStatus = "in_progress"
+	ToolCompleted  ToolStatus = "completed"
+	ToolFailed     ToolStatus = "failed"
+)
+
+// ToolCall is a call as shown and as sent to the model. Output is nil until there is a result.
+type ToolCall struct {
+	CallID string       `json:"callId"`
+	Name   string       `json:"name"`
+	Args   string       `json:"args"`
+	Effect EffectID     `json:"effect"`
+	Title  string       `json:"title"`
+	Kind   Kind         `json:"kind"`
+	Paths  []string     `json:"paths,omitempty"`
+	Line   int          `json:"line,omitempty"`
+	Files  []FileChange `json:"files,omitempty"`
+	Status ToolStatus   `json:"status"`
+	Fact   Fact         `json:"fact,omitempty"`
+	Output *Output      `json:"output,omitempty"`
+	// ByCode: code planned the call as evidence; no model asked for it.
+	ByCode bool `json:"byCode,omitempty"`
+}
+
+// EventKind says which record changed.
+type EventKind string
+
+const (
+	EventItem     EventKind = "item"
+	EventRun      EventKind = "run"
+	EventGoal     EventKind = "goal"
+	EventApproval EventKind = "approval"
+	EventSession  EventKind = "session"
+)
+
+// Event says that the record Ref changed; the follower reads the record.
+type Event struct {
+	Session SessionID
+	Seq     int64
+	Kind    EventKind
+	Ref     string
+	At      time.Time
+}
+
+// EffectState is how far a call came.
+type EffectState string
+
+const (
+	EffectPlanned    EffectState = "planned"    // stored; nothing happened outside
+	EffectDispatched EffectState = "dispatched" // stored right before the outside action
+	EffectSettled    EffectState = "settled"    // the outcome is known
+)
+
+// Fact is what is certain about a call.
+type Fact string
+
+const (
+	FactNone       Fact = ""                 // in the hands of a live owner
+	FactNotStarted Fact = "not_started"      // provably never began
+	FactUnknown    Fact = "unknown"          // may have happened, wholly or in part
+	FactCompleted  Fact = "completed"        // the real result is stored
+	FactRunning    Fact = "running_external" // goes on outside, with a handle to it
+)
+
+// SettledBy says where the certainty comes from.
+type SettledBy string
+
+const (
+	SettledByResult   SettledBy = "result"   // the call returned
+	SettledByReceipt  SettledBy = "receipt"  // a command's receipt, read after a restart
+	SettledByProbe    SettledBy = "probe"    // file digests, compared after a restart
+	SettledByRecovery SettledBy = "recovery" // provably never started
+	SettledByPerson   SettledBy = "person"
+)
+
+// Effect is the journal record of one tool call.
+type Effect struct {
+	ID           EffectID
+	Session      SessionID
+	Run          RunID
+	Attempt      AttemptID
+	Item         ItemID
+	Tool         string
+	Version      string
+	Class        Class
+	ArgsDigest   string
+	State        EffectState
+	Fact         Fact
+	Plan         Plan
+	Dir          string // run folder of a supervised command
+	ResultDigest string
+	ExitCode     *int
+	SettledBy    SettledBy
+	Note         string
+	PlannedAt    time.Time
+	DispatchedAt time.Time
+	SettledAt    time.Time
+	SettledSeq   int64 // the session's sequence number when it was settled
+}
+
+// Changes tells whether the call may have changed something outside.
+func (e Effect) Changes() bool {
+	return e.Class != ReadOnly && e.State != EffectPlanned && e.Fact != FactNotStarted
+}
+
+// ApprovalState is the life of a question.
+type ApprovalState string
+
+const (
+	ApprovalPending  ApprovalState = "pending"
+	ApprovalAnswered ApprovalState = "answered" // stored, not yet acted on
+	ApprovalConsumed ApprovalState = "consumed" // acted on, exactly once
+	ApprovalVoid     ApprovalState = "void"     // cancelled, paused or its binding changed
+)
+
+// Option ids of an approval.
+const (
+	OptionAllow       = "allow_once"
+	OptionReject      = "reject_once"
+	OptionHappened    = "it_happened" // settles the unknown effects that the question names
+	OptionNotHappened = "it_did_not"  // the same, the other way
+)
+
+// Approval is one durable question to the user about one call.
+type Approval struct {
+	ID         ApprovalID
+	Session    SessionID
+	Run        RunID
+	Effect     EffectID
+	Binding    string     // digest over arguments, implementation, scope and the unknown set
+	Unknown    []EffectID // unknown effects named in the question
+	State      ApprovalState
+	Option     string
+	AnsweredBy InstanceID
+	AskedAt    time.Time
+	AnsweredAt time.Time
+}
+
+// CommandKind is the kind of an accepted control.
+type CommandKind string
+
+const (
+	CommandPrompt CommandKind = "prompt"
+	CommandCancel CommandKind = "cancel"
+	CommandAnswer CommandKind = "answer"
+	CommandMode   CommandKind = "mode"
+	CommandGoal   CommandKind = "goal"
+	CommandClose  CommandKind = "close"
+)
+
+// Command is one accepted control. What it changes in the records is committed with it; consuming it means that the owner has
+// acted on it.
+type Command struct {
+	ID         string
+	Session    SessionID
+	Kind       CommandKind
+	Ref        string
+	Body       json.RawMessage
+	Instance   InstanceID
+	At         time.Time
+	ConsumedAt time.Time
+	Generation int64
+}
+
+// RequestState is what is known about a provider request.
+type RequestState string
+
+const (
+	RequestStarted RequestState = "started"
+	RequestSettled RequestState = "settled"
+	RequestUnknown RequestState = "unknown" // it may have been answered and billed
+)
+
+// Request is one provider request; its attribution is fixed before it is sent.
+type Request struct {
+	ID        string
+	Session   SessionID
+	Run       RunID
+	Attempt   AttemptID
+	Goal      string
+	Revision  int64
+	Model     string
+	State     RequestState
+	Input     int64
+	Output    int64
+	StartedAt time.Time
+	SettledAt time.Time
+}
+
+// InstanceRow is one Holdfast process as the store knows it.
+type InstanceRow struct {
+	ID        InstanceID
+	Kind      string
+	Host      string
+	Boot      string
+	PID       int
+	Start     uint64
+	StartedAt time.Time
+}

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Errors callers act on.
+var (
+	// ErrFenced: another owner has the session; the executor stops and writes nothing.
+	ErrFenced = errors.New("the session has another owner")
+	// ErrNotFound: no such record.
+	ErrNotFound = errors.New("not found")
+	// ErrStale: the record changed since it was read.
+	ErrStale = errors.New("the record changed meanwhile")
+)
+
+// Store keeps everything. Commit runs fn in one write transaction named by its crash point; Read runs it in a read one.
+type Store interface {
+	Commit(ctx context.Context, point string, fn func(Tx) error) error
+	Read(ctx context.Context, fn func(Tx) error) error
+}
+
+// Tx is what a transaction can do. An executor calls Fence first, so every write of it is bound to its generation.
+type Tx interface {
+	// Fence fails with ErrFenced unless owner holds the session under this generation.
+	Fence(id SessionID, owner InstanceID, generation int64) error
+
+	InsertInstance(InstanceRow) error
+	Instance(InstanceID) (InstanceRow, error)
+	Instances() ([]InstanceRow, error)
+	// DeleteInstance removes the row, its attachments and its ownerships.
+	DeleteInstance(InstanceID) error
+
+	InsertSession(Session) error
+	Session(SessionID) (Session, error)
+	// UpdateSession writes everything but owner, generation and sequence, and announces the change.
+	UpdateSession(Session) error
+	// Own makes owner the owner under the next generation, which it returns. An empty owner lets go without raising it.
+	Own(id SessionID, owner InstanceID) (int64, error)
+	// Sessions lists sessions, newest first, that come after (updated, id); limit bounds the answer.
+	Sessions(cwd string, updated time.Time, id SessionID, limit int) ([]Session, error)
+	OwnedBy(InstanceID) ([]SessionID, error)
+	// Unowned lists sessions nobody owns that hold work which is still wanted.
+	Unowned() ([]SessionID, error)
+	Attach(InstanceID, SessionID, time.Time) error
+	Detach(InstanceID, SessionID) error
+	Attached(SessionID) ([]InstanceID, error)
+
+	// Announce appends an event.
+	Announce(id SessionID, kind EventKind, ref string, at time.Time) (int64, error)
+	Events(id SessionID, after int64, limit int) ([]Event, error)
+
+	InsertRun(Run) error
+	Run(RunID) (Run, error)
+	// UpdateRun writes the run and announces it.
+	UpdateRun(Run, time.Time) error
+	OpenRuns(SessionID) ([]Run, error)
+	InsertAttempt(Attempt) error
+	UpdateAttempt(Attempt) error
+	// LastAttempt returns the newest attempt of a run, or ErrNotFound.
+	LastAttempt(RunID) (Attempt, error)
+	Attempts(RunID) ([]Attempt, error)
+
+	// InsertItem gives the item its place and announces it.
+	InsertItem(*Item) error
+	UpdateItem(Item, time.Time) error
+	Item(ItemID) (Item, error)
+	// Items lists the items of a thread in order, from the place after; limit 0 means all.
+	Items(id SessionID, thread string, after int64, limit int) ([]Item, error)
+	OpenItems(SessionID) ([]Item, error)
+
+	InsertEffect(Effect) error
+	UpdateEffect(Effect) error
+	Effect(EffectID) (Effect, error)
+	EffectsOf(RunID) ([]Effect, error)
+	// OpenEffects lists the effects of a session that are not settled.
+	OpenEffects(SessionID) ([]Effect, error)
+
+	InsertApproval(Approval) error
+	UpdateApproval(Approval, time.Time) error
+	Approval(ApprovalID) (Approval, error)
+	// OpenApprovals lists pending and answered ones.
+	OpenApprovals(SessionID) ([]Approval, error)
+
+	InsertCommand(Command) error
+	Command(id string) (Command, error)
+	// Consume marks a command as acted on; false when it was already.
+	Consume(id string, generation int64, at time.Time) (bool, error)
+	OpenCommands(SessionID) ([]Command, error)
+
+	InsertRequest(Request) error
+	UpdateRequest(Request) error
+	RequestsOf(RunID) ([]Request, error)
+	RequestsOfGoal(goal string) ([]Request, error)
+}

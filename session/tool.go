@@ -1,0 +1,92 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Class says what a repeated call may do. It comes only from the implementation compiled into this binary, never from a name, a
+// description, an annotation or the model.
+type Class string
+
+const (
+	ReadOnly   Class = "read_only"   // changes nothing outside; may run again at any time
+	Idempotent Class = "idempotent"  // a repetition changes nothing more
+	StateProbe Class = "state_probe" // the outcome can be proven afterwards, by file digests
+	Unknown    Class = "unknown"     // neither; a dispatched call without a result is never repeated by itself
+)
+
+// Kind is the ACP tool kind shown to the user.
+type Kind string
+
+const (
+	KindRead    Kind = "read"
+	KindEdit    Kind = "edit"
+	KindSearch  Kind = "search"
+	KindExecute Kind = "execute"
+	KindThink   Kind = "think"
+	KindOther   Kind = "other"
+)
+
+// Tool is one built-in tool.
+type Tool interface {
+	Spec() ToolSpec
+	Class() Class
+	Kind() Kind
+	// Version names the implementation; with the name it is the identity that approvals and effects are bound to.
+	Version() string
+	// Plan checks the arguments and says what the call would do, without doing any of it. An error is a *ToolError whose text
+	// goes to the model.
+	Plan(env ToolEnv, args json.RawMessage) (Plan, error)
+	// Run does what a plan says. For a StateProbe tool it re-reads the before digest right before its rename and fails with a
+	// *ToolError when it differs from plan.Files.
+	Run(ctx context.Context, env ToolEnv, plan Plan, progress func(Output)) (Output, error)
+}
+
+// ToolEnv is what a call may depend on.
+type ToolEnv struct {
+	Cwd   string   // absolute
+	Roots []string // absolute; the cwd is the first
+	// Env is the environment for commands, without any provider key.
+	Env []string
+	// RunDir is a private folder for this one call, outside the roots; only supervised commands use it.
+	RunDir string
+}
+
+// Plan is a checked call. It is stored before the call is dispatched, so that a later process can probe or reconnect.
+type Plan struct {
+	Args      json.RawMessage `json:"args"`            // normalised arguments, the input of the arguments digest
+	Title     string          `json:"title"`           // one line for the user
+	Paths     []string        `json:"paths,omitempty"` // absolute, links resolved: what is read or written
+	Line      int             `json:"line,omitempty"`  // 1-based line of interest in Paths[0]
+	Files     []FileChange    `json:"files,omitempty"` // what a StateProbe call will write
+	Command   string          `json:"command,omitempty"`
+	TimeoutMs int64           `json:"timeoutMs,omitempty"`
+}
+
+// FileChange is one intended file write with the digests that prove its outcome. A digest is "sha256:<hex>", or "absent".
+type FileChange struct {
+	Path   string `json:"path"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// OldText and NewText are shown to the user as a diff. OldText is nil for a new file.
+	OldText *string `json:"oldText,omitempty"`
+	NewText string  `json:"newText"`
+}
+
+// Output is what a call returned.
+type Output struct {
+	Text    string `json:"text"`             // for the model and the user, capped
+	IsError bool   `json:"isError"`          // the tool ran and failed
+	Digest  string `json:"digest,omitempty"` // sha256 of the whole result, before any cap
+	// ExitCode and Signal are set for commands. ExitCode is nil when it is not known.
+	ExitCode *int   `json:"exitCode,omitempty"`
+	Signal   string `json:"signal,omitempty"`
+	// Stopped is set when the user or a deadline ended the command: it started and may have had effects.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// ToolError is a failure whose text the model should read; nothing was changed.
+type ToolError struct{ Message string }
+
+func (e *ToolError) Error() string { return e.Message }

@@ -1,0 +1,490 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Backoff of temporary provider faults: 1 s doubling, at most maxFaults tries, never longer than maxBackoff.
+const (
+	maxFaults  = 5
+	maxBackoff = time.Hour
+)
+
+// turn executes one attempt of one run. It belongs to the goroutine that runs main; yield and nudge are how the actor reaches it.
+type turn struct {
+	a     *actor
+	e     *Engine
+	run   Run
+	att   Attempt
+	sess  Session
+	setup Setup
+	model Model
+
+	yield atomic.Bool
+	nudge chan struct{} // an approval may have been answered
+}
+
+func (t *turn) poke() {
+	select {
+	case t.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// commit runs one executor transaction: fenced, announced, and safe against a cancel that comes in the middle of it.
+func (t *turn) commit(ctx context.Context, point string, fn func(Tx) error) error {
+	return t.e.Commit(context.WithoutCancel(ctx), point, t.a.id, func(tx Tx) error {
+		if err := tx.Fence(t.a.id, t.e.Self.ID, t.a.gen); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// main decides how the run goes on, begins an attempt and works until the attempt ends.
+func (t *turn) main(ctx context.Context) error {
+	started, err := t.begin(ctx)
+	if err != nil || !started {
+		return err
+	}
+	finish, err := t.work(ctx)
+	switch {
+	case err == nil:
+		return t.end(ctx, finish)
+	case errors.Is(err, errEnded):
+		return nil
+	case errors.Is(err, errYield):
+		return t.leave(ctx, AttemptCompleted, PhaseQueued, CodeNone)
+	case errors.Is(err, ErrFenced):
+		return err
+	case ctx.Err() != nil:
+		return t.stopped(ctx)
+	}
+	var me *ModelError
+	if errors.As(err, &me) {
+		return t.fault(ctx, me)
+	}
+	return errors.Join(err, t.fail(ctx, CodeModelFailed, safeText(err)))
+}
+
+// errEnded: the attempt's end is already committed.
+var errEnded = errors.New("the attempt has ended")
+
+// work is the loop: outstanding calls, then one model request, until the model wants nothing more.
+func (t *turn) work(ctx context.Context) (Finish, error) {
+	for {
+		if err := t.calls(ctx); err != nil {
+			return "", err
+		}
+		if t.yield.Load() {
+			return "", errYield
+		}
+		if err := context.Cause(ctx); err != nil {
+			return "", err
+		}
+		more, finish, err := t.respond(ctx)
+		if err != nil || !more {
+			return finish, err
+		}
+	}
+}
+
+// begin admits the next attempt. started is false when the run must wait or was closed.
+func (t *turn) begin(ctx context.Context) (started bool, err error) {
+	if t.run.Desired != DesiredRun {
+		return false, t.close(ctx)
+	}
+	var last Attempt
+	err = t.e.Store.Read(ctx, func(tx Tx) error {
+		if t.sess, err = tx.Session(t.a.id); err != nil {
+			return err
+		}
+		last, err = tx.LastAttempt(t.run.ID)
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("load the run: %w", err)
+	}
+	verdict := Verdict{Mode: ModeTurn}
+	if last.ID == "" {
+		verdict.Mode = ModeFirst
+	}
+	orphan := last.State == AttemptRunning
+	if t.a.inherited[t.run.ID] || orphan || t.run.Phase == PhaseWaiting {
+		verdict, err = t.e.Recoverer.Recover(ctx, Inherited{Engine: t.e, Session: t.sess, Run: t.run, Last: last})
+		if err != nil {
+			return false, fmt.Errorf("decide recovery of run %s: %w", t.run.ID, err)
+		}
+	}
+	if verdict.Wait == CodeNone {
+		if t.model, err = t.e.Model(); err != nil {
+			verdict.Wait, verdict.Reason = CodeModelUnavailable, safeText(err)
+		}
+	}
+	observed, err := t.driver().Observe(ctx, t.sess, t.run)
+	if err != nil {
+		return false, fmt.Errorf("look at the work tree: %w", err)
+	}
+	point := "run.admitted"
+	if orphan || verdict.Rule != "" {
+		point = "recovery.decided"
+	}
+	if err := t.commit(ctx, point, func(tx Tx) error { return t.admit(tx, last, verdict, observed) }); err != nil {
+		return false, err
+	}
+	delete(t.a.inherited, t.run.ID)
+	return t.att.ID != "", nil
+}
+
+func (t *turn) driver() Driver {
+	d := t.e.Drivers[t.run.Kind]
+	if d == nil {
+		panic(fmt.Sprintf("session: no driver for run kind %q", t.run.Kind))
+	}
+	return d
+}
+
+// admit stores one decision whole: what became of the lost attempt, and either the next attempt or the reason to wait. Its
+// continuation key comes from the predecessor, so the same decision cannot admit twice.
+func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
+	now := t.e.Now()
+	run, err := tx.Run(t.run.ID)
+	if err != nil {
+		return err
+	}
+	if run.ControlVersion != t.run.ControlVersion || run.Desired != DesiredRun {
+		return nil // a control came first; the actor looks again
+	}
+	if err := v.apply(tx, run, last, now); err != nil {
+		return err
+	}
+	if last.State == AttemptRunning {
+		if run.CommitPoint > last.StartPoint {
+			run.Deaths = 0
+		} else if v.Died {
+			run.Deaths++
+		}
+	}
+	if v.Wait != CodeNone {
+		run.Phase, run.ReasonCode, run.Reason = PhaseWaiting, v.Wait, v.Reason
+		t.run = run
+		return tx.UpdateRun(run, now)
+	}
+	run.Phase, run.ReasonCode, run.Reason, run.RetryAt = PhaseWorking, CodeNone, "", time.Time{}
+	a := Attempt{
+		ID: AttemptID(t.e.NewID()), Run: run.ID, Number: last.Number + 1, Generation: t.a.gen, Instance: t.e.Self.ID, PID: t.e.Self.PID,
+		State: AttemptRunning, Mode: v.Mode, Rule: v.Rule, StartPoint: run.CommitPoint, StartedAt: now,
+		ContinuationKey: Digest(string(run.ID), fmt.Sprint(run.ControlVersion), fmt.Sprint(run.CommitPoint), string(last.ID)),
+	}
+	if err := tx.InsertAttempt(a); err != nil {
+		return err
+	}
+	if t.setup, err = t.driver().Setup(tx, t.sess, run); err != nil {
+		return err
+	}
+	if run.Kind == RunVerification {
+		t.setup.Thread = string(run.ID) // never chat
+	}
+	b := &Begin{Session: t.sess, Run: &run, Attempt: a, Observed: observed}
+	b.Add = func(it *Item) error { return t.insert(tx, it, run, a) }
+	b.AddCalls = func(calls []Call) error { return t.plan(tx, run, a, t.e.NewID(), calls, true) }
+	if v.Mode == ModeFirst || v.Mode == ModeTurn {
+		if err := t.driver().Begin(tx, b); err != nil {
+			return err
+		}
+	}
+	if v.Note != "" {
+		if err := b.Add(&Item{Kind: ItemNote, State: ItemComplete, Body: ItemBody{Text: v.Note}}); err != nil {
+			return err
+		}
+	}
+	if v.Shown != "" {
+		if err := b.Add(&Item{Kind: ItemMarker, State: ItemComplete, Body: ItemBody{Text: v.Shown}}); err != nil {
+			return err
+		}
+	}
+	t.run, t.att = run, a
+	return tx.UpdateRun(run, now)
+}
+
+// insert adds an item that belongs to the attempt.
+func (t *turn) insert(tx Tx, it *Item, run Run, a Attempt) error {
+	if it.ID == "" {
+		it.ID = ItemID(t.e.NewID())
+	}
+	it.Session, it.Run, it.Attempt, it.CreatedAt = t.a.id, run.ID, a.ID, t.e.Now()
+	if it.Kind != ItemMarker && it.Kind != ItemGoal {
+		it.Thread = t.setup.Thread
+	}
+	return tx.InsertItem(it)
+}
+
+// respond makes one model request. more tells that there are calls to run.
+func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error) {
+	var items []Item
+	req := Request{ID: t.e.NewID(), Session: t.a.id, Run: t.run.ID, Attempt: t.att.ID, Goal: t.run.Goal, Revision: t.run.Revision,
+		State: RequestStarted, StartedAt: t.e.Now(), Model: t.modelName()}
+	err = t.commit(ctx, "request.started", func(tx Tx) error {
+		if items, err = tx.Items(t.a.id, t.setup.Thread, 0, 0); err != nil {
+			return err
+		}
+		return tx.InsertRequest(req)
+	})
+	if err != nil {
+		return false, "", err
+	}
+	messages, err := Project(items)
+	if err != nil {
+		return false, "", err
+	}
+	mr := ModelRequest{System: t.setup.System, Messages: messages}
+	for _, tool := range t.setup.Tools {
+		mr.Tools = append(mr.Tools, tool.Spec())
+	}
+	s := newStream(t, req)
+	resp, err := t.model.Stream(ctx, mr, s.delta)
+	s.halt()
+	if err != nil {
+		if e := s.lost(ctx, err); e != nil {
+			return false, "", errors.Join(err, e)
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return false, "", err
+	}
+	return s.store(ctx, resp)
+}
+
+func (t *turn) modelName() string {
+	id := t.model.Identity()
+	return id.Provider + "/" + id.Name
+}
+
+// end commits what the driver makes of a turn that came to its own end.
+func (t *turn) end(ctx context.Context, finish Finish) error {
+	observed, err := t.driver().Observe(ctx, t.sess, t.run)
+	if err != nil {
+		if ctx.Err() != nil {
+			return t.stopped(ctx)
+		}
+		return fmt.Errorf("look at the work tree: %w", err)
+	}
+	return t.commit(ctx, "turn.ended", func(tx Tx) error { return t.endIn(tx, finish, observed) })
+}
+
+func (t *turn) endIn(tx Tx, finish Finish, observed any) error {
+	now := t.e.Now()
+	run, err := tx.Run(t.run.ID)
+	if err != nil {
+		return err
+	}
+	t.att.State, t.att.EndedAt = AttemptCompleted, now
+	if err := tx.UpdateAttempt(t.att); err != nil {
+		return err
+	}
+	if run.Desired != DesiredRun {
+		return t.closeIn(tx, run, now)
+	}
+	run.ReasonCode, run.Reason, run.Deaths, run.Faults = CodeNone, "", 0, 0
+	e := &End{Session: t.sess, Run: &run, Attempt: t.att, Observed: observed, Finish: finish, Now: now, NewID: t.e.NewID}
+	if err := t.driver().End(tx, e); err != nil {
+		return err
+	}
+	t.run = run
+	return tx.UpdateRun(run, now)
+}
+
+// leave ends the attempt but not the run.
+func (t *turn) leave(ctx context.Context, state AttemptState, phase Phase, code Code) error {
+	return t.commit(ctx, "turn.left", func(tx Tx) error {
+		now := t.e.Now()
+		run, err := tx.Run(t.run.ID)
+		if err != nil {
+			return err
+		}
+		t.att.State, t.att.EndedAt = state, now
+		if err := tx.UpdateAttempt(t.att); err != nil {
+			return err
+		}
+		if run.Desired != DesiredRun {
+			return t.closeIn(tx, run, now)
+		}
+		run.Phase, run.ReasonCode = phase, code
+		return tx.UpdateRun(run, now)
+	})
+}
+
+// stopped ends an attempt whose context ended: by the user, or because this process lets go.
+func (t *turn) stopped(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), ErrFenced) {
+		return ErrFenced
+	}
+	if errors.Is(context.Cause(ctx), ErrStopped) {
+		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone)
+	}
+	// The attempt stays running in the records: the next owner finds it as after a crash and goes on.
+	return nil
+}
+
+// close ends a run that is no longer wanted and was not being executed here.
+func (t *turn) close(ctx context.Context) error {
+	killed, err := t.killOrphans(ctx)
+	if err != nil {
+		return err
+	}
+	err = t.commit(ctx, "run.closed", func(tx Tx) error {
+		now := t.e.Now()
+		run, err := tx.Run(t.run.ID)
+		if err != nil {
+			return err
+		}
+		if run.Desired == DesiredRun {
+			return nil
+		}
+		if last, err := tx.LastAttempt(run.ID); err == nil && last.State == AttemptRunning {
+			last.State, last.EndedAt = AttemptInterrupted, now
+			if err := tx.UpdateAttempt(last); err != nil {
+				return err
+			}
+		}
+		for id, f := range killed {
+			if err := SettleFinding(tx, id, f, now); err != nil {
+				return err
+			}
+		}
+		return t.closeIn(tx, run, now)
+	})
+	if err == nil {
+		delete(t.a.inherited, t.run.ID)
+	}
+	return err
+}
+
+// closeIn closes what a stopped run left open and ends it when the stop is final.
+func (t *turn) closeIn(tx Tx, run Run, now time.Time) error {
+	if err := closeOpen(tx, t.a.id, run.ID, now, "The user stopped the work before this call began."); err != nil {
+		return err
+	}
+	switch run.Desired {
+	case DesiredCancelled:
+		run.Phase, run.StopReason, run.EndedAt = PhaseEnded, "cancelled", now
+	case DesiredPaused:
+		run.Phase = PhaseQueued
+	}
+	t.run = run
+	return tx.UpdateRun(run, now)
+}
+
+// closeOpen settles planned calls as not started, leaves dispatched ones unknown, voids questions and closes open items.
+func closeOpen(tx Tx, id SessionID, run RunID, now time.Time, why string) error {
+	effects, err := tx.OpenEffects(id)
+	if err != nil {
+		return err
+	}
+	for _, ef := range effects {
+		if ef.Run != run {
+			continue
+		}
+		f := Finding{Fact: FactUnknown}
+		if ef.State == EffectPlanned {
+			f = Finding{Fact: FactNotStarted, By: SettledByRecovery, Note: why}
+		} else if ef.Fact == FactUnknown {
+			continue
+		}
+		if err := SettleFinding(tx, ef.ID, f, now); err != nil {
+			return err
+		}
+	}
+	approvals, err := tx.OpenApprovals(id)
+	if err != nil {
+		return err
+	}
+	for _, p := range approvals {
+		if p.Run == run {
+			p.State = ApprovalVoid
+			if err := tx.UpdateApproval(p, now); err != nil {
+				return err
+			}
+		}
+	}
+	open, err := tx.OpenItems(id)
+	if err != nil {
+		return err
+	}
+	for _, it := range open {
+		if it.Run == run && it.Kind != ItemTool {
+			it.State = ItemInterrupted
+			if err := tx.UpdateItem(it, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fault handles a failed provider request: a temporary one gets a stored time for the next try, a lasting one ends the attempt.
+func (t *turn) fault(ctx context.Context, me *ModelError) error {
+	if !me.Temporary() || t.run.Faults+1 >= maxFaults {
+		return t.fail(ctx, CodeModelFailed, me.Message)
+	}
+	wait := time.Second << t.run.Faults
+	if me.RetryAfter > 0 {
+		wait = min(max(wait, me.RetryAfter), maxBackoff)
+	}
+	return t.commit(ctx, "model.retry", func(tx Tx) error {
+		now := t.e.Now()
+		run, err := tx.Run(t.run.ID)
+		if err != nil {
+			return err
+		}
+		t.att.State, t.att.EndedAt = AttemptFailed, now
+		if err := tx.UpdateAttempt(t.att); err != nil {
+			return err
+		}
+		run.Faults++
+		run.Phase, run.ReasonCode, run.Reason, run.RetryAt = PhaseWaiting, CodeModelRetry, me.Message, now.Add(wait)
+		t.run = run
+		return tx.UpdateRun(run, now)
+	})
+}
+
+// fail ends an attempt that cannot go on without a person.
+func (t *turn) fail(ctx context.Context, code Code, reason string) error {
+	return t.commit(ctx, "turn.failed", func(tx Tx) error {
+		now := t.e.Now()
+		run, err := tx.Run(t.run.ID)
+		if err != nil {
+			return err
+		}
+		t.att.State, t.att.EndedAt = AttemptFailed, now
+		if err := tx.UpdateAttempt(t.att); err != nil {
+			return err
+		}
+		if run.Desired != DesiredRun {
+			return t.closeIn(tx, run, now)
+		}
+		if err := closeOpen(tx, t.a.id, run.ID, now, "The work failed before this call began."); err != nil {
+			return err
+		}
+		e := &End{Session: t.sess, Run: &run, Attempt: t.att, Now: now, NewID: t.e.NewID}
+		if err := t.driver().Failed(tx, e, code, reason); err != nil {
+			return err
+		}
+		t.run = run
+		return tx.UpdateRun(run, now)
+	})
+}
+
+// safeText is one line for a person.
+func safeText(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
