@@ -15,6 +15,7 @@ import (
 type stateTool struct {
 	name, about, schema string
 	class               session.Class
+	last                bool // a call of it ends the turn
 	check               func(args []byte) (title string, err error)
 	apply               func(tx Tx, c session.CallContext, args []byte) (string, error)
 }
@@ -27,6 +28,7 @@ func (t stateTool) Spec() session.ToolSpec {
 func (t stateTool) Class() session.Class { return t.class }
 func (t stateTool) Kind() session.Kind   { return session.KindThink }
 func (t stateTool) Version() string      { return "1" }
+func (t stateTool) EndsTurn() bool       { return t.last }
 
 func (t stateTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	title, err := t.check(args)
@@ -226,7 +228,7 @@ type submission struct {
 // ReviewTool is how a reviewer submits its judgement. Judge names the model that judges.
 func ReviewTool(judge func() string) session.Tool {
 	return stateTool{
-		name: "submit_review", class: session.ReadOnly,
+		name: "submit_review", class: session.ReadOnly, last: true,
 		about: "Submit the judgement: for each requirement met, unmet or unknown, with the evidence that shows it.",
 		schema: `{"type":"object","properties":{"requirements":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string"},"result":` +
 			`{"type":"string","enum":["met","unmet","unknown"]},"evidence":{"type":"array","items":{"type":"string"}},"reason":{"type":"string"}},` +

@@ -165,6 +165,7 @@ func (c *call) apply(ctx context.Context, st StateTool, approval Approval) error
 			out, err = Output{Text: te.Message, IsError: true}, nil
 		}
 		f.Output = &out
+		c.t.over = st.EndsTurn() && !out.IsError
 		return err
 	})
 }

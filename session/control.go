@@ -289,19 +289,6 @@ func (e *Engine) SetMode(ctx context.Context, id SessionID, m Mode) error {
 	})
 }
 
-// Mark adds a line for the user to the history.
-func (e *Engine) Mark(ctx context.Context, id SessionID, items ...Item) error {
-	return e.Commit(ctx, "item.marked", id, func(tx Tx) error {
-		for _, it := range items {
-			it.ID, it.Session, it.CreatedAt, it.State = ItemID(e.NewID()), id, e.Now(), ItemComplete
-			if err := tx.InsertItem(&it); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // PromptDriver is the ordinary request of a user.
 type PromptDriver struct {
 	System func(Session) string

@@ -70,6 +70,8 @@ type Setup struct {
 type StateTool interface {
 	Tool
 	Apply(tx Tx, c CallContext, args []byte) (Output, error)
+	// EndsTurn tells that nothing is left to say once a call of it succeeded.
+	EndsTurn() bool
 }
 
 // CallContext is what a StateTool may know about its call.

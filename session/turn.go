@@ -25,6 +25,8 @@ type turn struct {
 	setup Setup
 	model Model
 
+	over bool // a call ended the turn
+
 	yield atomic.Bool
 	nudge chan struct{} // an approval may have been answered
 }
@@ -80,6 +82,9 @@ func (t *turn) work(ctx context.Context) (Finish, error) {
 	for {
 		if err := t.calls(ctx); err != nil {
 			return "", err
+		}
+		if t.over {
+			return FinishStop, nil
 		}
 		if t.yield.Load() {
 			return "", errYield

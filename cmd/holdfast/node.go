@@ -17,7 +17,7 @@ import (
 	"holdfast/internal/instance"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
-	"holdfast/internal/tools"
+	"holdfast/internal/stopgap"
 	"holdfast/internal/worktree"
 	"holdfast/recovery"
 	"holdfast/session"
@@ -62,14 +62,16 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	if err := st.Commit(ctx, "instance.joined", func(tx session.Tx) error { return tx.InsertInstance(row) }); err != nil {
 		return fmt.Errorf("record this process: %w", err)
 	}
-	n.model = resolver(model, n.db.CredentialKey())
-	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
-		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
-	}})
+	key, err := n.db.CredentialKey(ctx)
+	if err != nil {
+		return err
+	}
+	n.model = resolver(model, key)
+	builtin := stopgap.Builtin()
 	n.engine = session.NewEngine(session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home,
-		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
+		Env: os.Environ(), Now: now, NewID: newID, Log: n.log,
 	})
 	n.goals = &goals.Service{Engine: n.engine}
 	ctx, n.cancel = context.WithCancel(context.Background())
