@@ -40,16 +40,17 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 		f.send(first)
 		sh.tool = key
 	}
-	call := *full.ToolCallUpdate
+	call, title := *full.ToolCallUpdate, it.Body.Tool.Title
 	if again {
-		call.Title += " (asked at " + p.AskedAt.Local().Format("15:04") + f.goalSuffix() + ")"
+		title += " (asked at " + p.AskedAt.Local().Format("15:04") + f.goalSuffix() + ")"
 	}
 	if len(unknown) > 0 {
 		text := "These operations were started and their outcome is unknown:\n- " + strings.Join(unknown, "\n- ") +
 			"\nNothing else is done without your word until you say whether they happened."
 		call.Content = append(slices.Clone(call.Content), v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})
-		call.Title += " [an outcome is unknown: " + strings.Join(unknown, ", ") + "]"
+		title += " [an outcome is unknown: " + strings.Join(unknown, ", ") + "]"
 	}
+	call.Title = &title
 	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(len(unknown) > 0)}, nil
 }
 

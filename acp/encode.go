@@ -106,8 +106,8 @@ func flatten(blocks []v1.ContentBlock) (string, json.RawMessage, error) {
 		case b.ResourceLink != nil:
 			parts = append(parts, fmt.Sprintf("[%s](%s)", b.ResourceLink.Name, b.ResourceLink.Uri))
 		case b.Resource != nil:
-			var r v1.TextResourceContents
-			if err := v1.Decode(b.Resource.Resource, &r); err != nil {
+			r := b.Resource.Resource.TextResourceContents
+			if r == nil {
 				return "", nil, &invalid{fmt.Sprintf("prompt[%d]", i), "only text resources can be embedded"}
 			}
 			parts = append(parts, fmt.Sprintf("Content of %s:\n```\n%s\n```", r.Uri, r.Text))
@@ -126,14 +126,14 @@ func flatten(blocks []v1.ContentBlock) (string, json.RawMessage, error) {
 func toolUpdate(it session.Item, first bool) (update, string) {
 	t := it.Body.Tool
 	full := v1.ToolCall{
-		ToolCallID: v1.ToolCallID(toolID(it)), Title: t.Title, Name: t.Name, Kind: v1.ToolKind(t.Kind), Status: v1.ToolCallStatus(t.Status),
+		ToolCallID: v1.ToolCallID(toolID(it)), Title: t.Title, Name: &t.Name, Kind: v1.ToolKind(t.Kind), Status: v1.ToolCallStatus(t.Status),
 		Content: content(t), Locations: locations(t), RawInput: rawInput(t.Args),
 	}
 	key := string(raw(full))
 	if first {
 		return update{ToolCall: &full}, key
 	}
-	return update{ToolCallUpdate: &v1.ToolCallUpdate{ToolCallID: full.ToolCallID, Title: full.Title, Name: full.Name, Kind: full.Kind, Status: full.Status,
+	return update{ToolCallUpdate: &v1.ToolCallUpdate{ToolCallID: full.ToolCallID, Title: &full.Title, Name: full.Name, Kind: full.Kind, Status: full.Status,
 		Content: full.Content, Locations: full.Locations, RawInput: full.RawInput}}, key
 }
 
@@ -143,11 +143,7 @@ func toolID(it session.Item) string { return string(it.ID) }
 func content(t *session.ToolCall) []v1.ToolCallContent {
 	var out []v1.ToolCallContent
 	for _, f := range t.Files {
-		d := &v1.Diff{Path: f.Path, NewText: f.NewText}
-		if f.OldText != nil {
-			d.OldText = *f.OldText
-		}
-		out = append(out, v1.ToolCallContent{Diff: d})
+		out = append(out, v1.ToolCallContent{Diff: &v1.Diff{Path: f.Path, OldText: f.OldText, NewText: f.NewText}})
 	}
 	text := ""
 	switch {
@@ -167,7 +163,7 @@ func locations(t *session.ToolCall) []v1.ToolCallLocation {
 	for i, p := range t.Paths {
 		l := v1.ToolCallLocation{Path: p}
 		if i == 0 && t.Line > 0 {
-			n := int64(t.Line)
+			n := uint32(t.Line)
 			l.Line = &n
 		}
 		out = append(out, l)
@@ -197,7 +193,7 @@ var modeNames = map[session.Mode][2]string{
 func modeState(current session.Mode) *v1.SessionModeState {
 	st := &v1.SessionModeState{CurrentModeID: v1.SessionModeID(current)}
 	for _, m := range session.Modes {
-		st.AvailableModes = append(st.AvailableModes, v1.SessionMode{ID: v1.SessionModeID(m), Name: modeNames[m][0], Description: modeNames[m][1]})
+		st.AvailableModes = append(st.AvailableModes, v1.SessionMode{ID: v1.SessionModeID(m), Name: modeNames[m][0], Description: new(modeNames[m][1])})
 	}
 	return st
 }
@@ -207,15 +203,15 @@ func modeUpdate(m session.Mode) update {
 }
 
 func titleUpdate(s session.Session) update {
-	return update{SessionInfoUpdate: &v1.SessionInfoUpdate{Title: s.Title, UpdatedAt: s.UpdatedAt.Format(time.RFC3339)}}
+	return update{SessionInfoUpdate: &v1.SessionInfoUpdate{Title: &s.Title, UpdatedAt: new(s.UpdatedAt.Format(time.RFC3339))}}
 }
 
 func goalUpdate(v goals.View) update {
-	return update{SessionInfoUpdate: &v1.SessionInfoUpdate{Meta: raw(map[string]any{"holdfast": map[string]any{"goal": v}})}}
+	return update{SessionInfoUpdate: &v1.SessionInfoUpdate{Meta: v1.Meta{"holdfast": map[string]any{"goal": v}}}}
 }
 
 func commandsUpdate() update {
-	hint := raw(map[string]string{"hint": "objective, or status, pause, resume, end, verify, retry"})
+	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or status, pause, resume, end, verify, retry"}}
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{
 		{Name: "goal", Description: "Pursue an objective over many turns until an independent review accepts it", Input: hint},
 		{Name: "status", Description: "Say where the goal stands"},
@@ -251,15 +247,15 @@ func (a *Agent) initializeResult() v1.InitializeResponse {
 	methods := []string{"_holdfast/create_goal", "_holdfast/get_goal", "_holdfast/update_goal"}
 	return v1.InitializeResponse{
 		ProtocolVersion: protocolVersion,
-		AgentInfo:       &v1.Implementation{Name: "holdfast", Title: "Holdfast", Version: a.Version},
+		AgentInfo:       &v1.Implementation{Name: "holdfast", Title: new("Holdfast"), Version: a.Version},
 		AuthMethods: []v1.AuthMethod{{Agent: &v1.AuthMethodAgent{ID: authEnvironment, Name: "Environment",
-			Description: "Set OPENAI_API_KEY (and OPENAI_BASE_URL for a compatible endpoint) in the agent's environment"}}},
-		AgentCapabilities: &v1.AgentCapabilities{
+			Description: new("Set OPENAI_API_KEY (and OPENAI_BASE_URL for a compatible endpoint) in the agent's environment")}}},
+		AgentCapabilities: v1.AgentCapabilities{
 			LoadSession:        true,
-			PromptCapabilities: &v1.PromptCapabilities{EmbeddedContext: true},
-			SessionCapabilities: &v1.SessionCapabilities{List: &v1.SessionListCapabilities{}, Resume: &v1.SessionResumeCapabilities{},
+			PromptCapabilities: v1.PromptCapabilities{EmbeddedContext: true},
+			SessionCapabilities: v1.SessionCapabilities{List: &v1.SessionListCapabilities{}, Resume: &v1.SessionResumeCapabilities{},
 				Close: &v1.SessionCloseCapabilities{}, AdditionalDirectories: &v1.SessionAdditionalDirectoriesCapabilities{}},
-			Meta: raw(map[string]any{"holdfast": map[string]any{"version": a.Version, "goal": map[string]any{"methods": methods}}}),
+			Meta: v1.Meta{"holdfast": map[string]any{"version": a.Version, "goal": map[string]any{"methods": methods}}},
 		},
 	}
 }
@@ -283,11 +279,11 @@ func (a *Agent) authenticate(_ context.Context, b *Backend, req *rpc.Request) er
 }
 
 // meta says that a model plays a script, wherever a session is opened.
-func meta(b *Backend) json.RawMessage {
+func meta(b *Backend) v1.Meta {
 	if !b.Scripted() {
 		return nil
 	}
-	return raw(map[string]any{"holdfast": map[string]any{"scripted": true}})
+	return v1.Meta{"holdfast": map[string]any{"scripted": true}}
 }
 
 func newSessionResult(b *Backend, s session.Session) v1.NewSessionResponse {
@@ -299,10 +295,13 @@ func openResult(b *Backend, s session.Session) v1.LoadSessionResponse {
 }
 
 func listResult(page []session.Session, next string) v1.ListSessionsResponse {
-	out := v1.ListSessionsResponse{Sessions: []v1.SessionInfo{}, NextCursor: next}
+	out := v1.ListSessionsResponse{Sessions: []v1.SessionInfo{}}
+	if next != "" {
+		out.NextCursor = &next
+	}
 	for _, s := range page {
-		out.Sessions = append(out.Sessions, v1.SessionInfo{SessionID: v1.SessionID(s.ID), Cwd: s.Cwd, Title: s.Title,
-			UpdatedAt: s.UpdatedAt.Format(time.RFC3339), AdditionalDirectories: s.Roots[1:]})
+		out.Sessions = append(out.Sessions, v1.SessionInfo{SessionID: v1.SessionID(s.ID), Cwd: s.Cwd, Title: new(s.Title),
+			UpdatedAt: new(s.UpdatedAt.Format(time.RFC3339)), AdditionalDirectories: s.Roots[1:]})
 	}
 	return out
 }

@@ -190,11 +190,11 @@ func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) 
 	if err != nil {
 		return err
 	}
-	at, after, err := readCursor(p.Cursor)
+	at, after, err := readCursor(deref(p.Cursor))
 	if err != nil {
 		return err
 	}
-	cwd := p.Cwd
+	cwd := deref(p.Cwd)
 	if cwd != "" {
 		if !filepath.IsAbs(cwd) {
 			return &invalid{"cwd", fmt.Sprintf("%q is not an absolute path", cwd)}
@@ -293,4 +293,12 @@ func (a *Agent) setMode(ctx context.Context, b *Backend, req *rpc.Request) error
 		}
 	}
 	return &invalid{"modeId", fmt.Sprintf("%q is not a mode; the modes are ask, edit and plan", p.ModeID)}
+}
+
+// deref reads an optional string.
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }

@@ -65,28 +65,27 @@ func (m *OpenAI) target(res *http.Response) string {
 }
 
 // broken says why a stream ended without its end mark.
-func (m *OpenAI) broken(ctx context.Context, dog *watchdog, body *wireBody, err error) error {
+func (m *OpenAI) broken(ctx context.Context, dog *watchdog, x exchange, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if x.refusal != nil { // also when its body then stalled
+		return x.refusal
 	}
 	var quiet *silence
 	if errors.As(context.Cause(dog.ctx), &quiet) {
 		return &session.ModelError{Kind: session.ModelNetwork, Message: quiet.Error()}
 	}
-	var own *session.ModelError
-	if errors.As(err, &own) {
-		return own
-	}
 	var event *ssestream.StreamError
 	switch {
-	case body == nil:
+	case x.body == nil:
 		return &session.ModelError{Kind: session.ModelNetwork, Message: m.describe(err), Err: err}
 	case errors.As(err, &event):
 		return m.event(event.Event.Data)
-	case body.page:
-		return m.page(body.head)
-	case body.err != nil:
-		return &session.ModelError{Kind: session.ModelNetwork, Message: "the connection broke in the middle of the answer", Err: body.err}
+	case x.body.page:
+		return m.page(x.body.head)
+	case x.body.err != nil:
+		return &session.ModelError{Kind: session.ModelNetwork, Message: "the connection broke in the middle of the answer", Err: x.body.err}
 	case err != nil:
 		// The cause may repeat what the provider sent, so it is not kept.
 		return &session.ModelError{Kind: session.ModelCutOff, Message: "the endpoint sent a chunk that cannot be read"}

@@ -98,15 +98,15 @@ func (m *OpenAI) Stream(ctx context.Context, req session.ModelRequest, onDelta f
 	dog := newWatchdog(ctx)
 	defer dog.stop()
 	dog.arm(m.config.Limits.Header, "sent no response")
-	var body *wireBody
-	stream := m.service.NewStreaming(dog.ctx, params, option.WithMiddleware(m.check(&body)))
+	var x exchange
+	stream := m.service.NewStreaming(dog.ctx, params, option.WithMiddleware(m.check(&x)))
 	defer func() { _ = stream.Close() }()
 
 	a := newAnswer()
 	for {
 		if a.ended() {
 			dog.arm(min(afterEnd, m.config.Limits.Idle), "did not close the stream")
-		} else if body != nil {
+		} else if x.body != nil {
 			dog.arm(m.config.Limits.Idle, "sent nothing more")
 		}
 		if !stream.Next() {
@@ -123,15 +123,21 @@ func (m *OpenAI) Stream(ctx context.Context, req session.ModelRequest, onDelta f
 			}
 		}
 	}
-	if !a.ended() && !(a.finish != "" && body != nil && body.done) {
-		return session.ModelResponse{}, m.broken(ctx, dog, body, stream.Err())
+	if !a.ended() && !(a.finish != "" && x.body != nil && x.body.done) {
+		return session.ModelResponse{}, m.broken(ctx, dog, x, stream.Err())
 	}
 	return a.response(newCallIDs(req.Messages))
 }
 
+// exchange is what came back for a request: nothing, a refusal or a stream.
+type exchange struct {
+	refusal *session.ModelError
+	body    *wireBody
+}
+
 // check looks at a response before the SDK does: a refusal becomes our error while its headers and body are at hand, and the body
 // of a stream is watched.
-func (m *OpenAI) check(body **wireBody) option.Middleware {
+func (m *OpenAI) check(x *exchange) option.Middleware {
 	return func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 		res, err := next(req)
 		if err != nil {
@@ -139,10 +145,11 @@ func (m *OpenAI) check(body **wireBody) option.Middleware {
 		}
 		if res.StatusCode != http.StatusOK {
 			defer func() { _ = res.Body.Close() }()
-			return nil, m.refused(res)
+			x.refusal = m.refused(res)
+			return nil, x.refusal
 		}
-		*body = &wireBody{rc: res.Body}
-		res.Body = *body
+		x.body = &wireBody{rc: res.Body}
+		res.Body = x.body
 		return res, nil
 	}
 }

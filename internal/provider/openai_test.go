@@ -288,7 +288,7 @@ func TestOpenAI_RefusalThatStalls(t *testing.T) {
 	}
 	defer m.Close()
 	me := modelError(t, ask(t.Context(), m, hello()).err)
-	if !me.Temporary() {
+	if me.Kind != session.ModelOverloaded || me.Status != http.StatusServiceUnavailable {
 		t.Errorf("got %s %d %q", me.Kind, me.Status, me.Message)
 	}
 }
