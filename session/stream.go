@@ -191,5 +191,6 @@ func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, fini
 	if err == nil && ends {
 		err = errEnded
 	}
+	t.circling(resp.Calls)
 	return !ends, resp.Finish, err
 }

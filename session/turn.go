@@ -25,7 +25,9 @@ type turn struct {
 	setup Setup
 	model Model
 
-	over bool // a call ended the turn
+	over bool   // a call ended the turn, or the model goes in circles
+	last string // digest of the last answer's calls
+	same int    // how often in a row it came
 
 	yield atomic.Bool
 	nudge chan struct{} // an approval may have been answered
@@ -72,6 +74,23 @@ func (t *turn) main(ctx context.Context) error {
 		return t.fault(ctx, me)
 	}
 	return errors.Join(err, t.fail(ctx, CodeModelFailed, safeText(err)))
+}
+
+// maxSame is how often a model may make exactly the same calls in a row before its turn is ended.
+const maxSame = 5
+
+// circling counts answers that repeat the one before.
+func (t *turn) circling(calls []Call) {
+	parts := []string{}
+	for _, c := range calls {
+		parts = append(parts, c.Name, c.Args)
+	}
+	key := Digest(parts...)
+	if key != t.last {
+		t.last, t.same = key, 0
+	}
+	t.same++
+	t.over = t.over || t.same >= maxSame
 }
 
 // errEnded: the attempt's end is already committed.
@@ -298,6 +317,12 @@ func (t *turn) endIn(tx Tx, finish Finish, observed any) error {
 	}
 	if run.Desired != DesiredRun {
 		return t.closeIn(tx, run, now)
+	}
+	if t.same >= maxSame {
+		it := Item{Kind: ItemMarker, State: ItemComplete, Body: ItemBody{Text: "The model made the same call again and again; its turn was ended."}}
+		if err := t.insert(tx, &it, run, t.att); err != nil {
+			return err
+		}
 	}
 	run.ReasonCode, run.Reason, run.Deaths, run.Faults = CodeNone, "", 0, 0
 	e := &End{Session: t.sess, Run: &run, Attempt: t.att, Observed: observed, Finish: finish, Now: now, NewID: t.e.NewID}

@@ -4,303 +4,191 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log"
-	"strconv"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// Handler receives what the peer sends, in order, on the connection's reading goroutine: it hands long work elsewhere.
+// Handler receives what the peer sends, in order of arrival, on the connection's dispatching goroutine: it hands long work elsewhere, and
+// does not wait there for Call. ctx ends with the connection; that of a request also with its answer, or when the peer cancels it (then
+// its cause is ErrCancelledByPeer, and the request is still to be answered).
 type Handler interface {
 	Request(ctx context.Context, req *Request)
 	Notification(ctx context.Context, method string, params json.RawMessage)
 }
 
-// Request is one request of the peer. Reply or Fail answers it, from any goroutine; only the first of them counts.
-type Request struct {
-	Method string
-	Params json.RawMessage
-
-	conn   *Conn
-	id     json.RawMessage
-	once   sync.Once
-	cancel context.CancelCauseFunc
-}
-
-// Reply answers with a result.
-func (r *Request) Reply(result any) {
-	r.answer(struct {
-		V      string          `json:"jsonrpc"`
-		ID     json.RawMessage `json:"id"`
-		Result any             `json:"result"`
-	}{"2.0", r.id, result})
-}
-
-// Fail answers with an error.
-func (r *Request) Fail(e *Error) {
-	r.answer(failure{"2.0", r.id, e})
-}
-
-type failure struct {
-	V     string          `json:"jsonrpc"`
-	ID    json.RawMessage `json:"id"`
-	Error *Error          `json:"error"`
-}
-
-func (r *Request) answer(msg any) {
-	r.once.Do(func() {
-		r.conn.finish(r)
-		if err := r.conn.send(msg); err != nil && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNotReading) {
-			_ = r.conn.send(failure{"2.0", r.id, &Error{Code: CodeInternalError, Message: "The result could not be encoded."}})
-		}
-		r.cancel(nil)
-	})
-}
-
-// Conn is one connection. It ends with the input or with Close.
+// Conn is one connection. It ends with the input, with a failed write, or with Close.
+//
+// It starts four goroutines. Done waits for all but two: one that reads the input ends with its Read, and one that writes with its Write,
+// because neither can be interrupted from here.
 type Conn struct {
-	h   Handler
-	w   *writer
-	lib *jsonrpc2.Conn
-	in  lines
+	h       Handler
+	w       *writer
+	in      *lines
+	lib     *jsonrpc2.Conn
+	onPanic func(value any, stack []byte)
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-	end    sync.Once
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+	inbound chan inbound  // from the reader to the dispatcher
+	dropped chan struct{} // holds one token when there are forsaken calls
 
-	mu     sync.Mutex
-	open   map[string]*Request        // by the peer's id, byte for byte
-	params map[uint64]json.RawMessage // what the library holds a reference to
-	ids    map[uint64]json.RawMessage
-	next   uint64
-	calls  uint64
+	mu       sync.Mutex
+	open     map[string]*Request // requests of the peer without an answer, by idKey
+	calls    map[uint64]*call    // ours without an answer
+	lastCall uint64
+	forsaken []uint64 // calls that nobody waits for and the library still has
 }
 
-// New starts serving. The library reads in its own goroutine, which ends with the connection.
-func New(in io.Reader, out io.Writer, h Handler) *Conn {
+type inbound struct {
+	line []byte
+	err  error
+}
+
+type options struct {
+	limits
+	maxLine int
+	onPanic func(any, []byte)
+}
+
+// Option changes a default.
+type Option func(*options)
+
+// WithMaxLine sets the longest line accepted, in bytes.
+func WithMaxLine(n int) Option { return func(o *options) { o.maxLine = n } }
+
+// WithStall sets how long a notification waits for a peer that does not read.
+func WithStall(d time.Duration) Option { return func(o *options) { o.stall = d } }
+
+// WithQueue sets from how many unread bytes on a notification waits, and from how many on reading does.
+func WithQueue(soft, hard int) Option { return func(o *options) { o.soft, o.hard = soft, hard } }
+
+// WithPanicHook sets what is told of a handler's panic, for the log.
+func WithPanicHook(fn func(value any, stack []byte)) Option { return func(o *options) { o.onPanic = fn } }
+
+// New starts serving. h may be called before New returns.
+func New(in io.Reader, out io.Writer, h Handler, opts ...Option) *Conn {
+	o := options{limits: defaultLimits, maxLine: DefaultMaxLine, onPanic: func(any, []byte) {}}
+	for _, opt := range opts {
+		opt(&o)
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	c := &Conn{h: h, w: newWriter(out), in: newLines(in), ctx: ctx, cancel: cancel, done: make(chan struct{}), open: map[string]*Request{},
-		params: map[uint64]json.RawMessage{}, ids: map[uint64]json.RawMessage{}}
-	started := make(chan struct{})
-	c.lib = jsonrpc2.NewConn(ctx, &stream{c: c, started: started}, dispatcher{c}, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
-	close(started)
+	c := &Conn{h: h, w: newWriter(out, o.limits), in: newLines(in, o.maxLine), onPanic: o.onPanic, ctx: ctx, cancel: cancel,
+		done: make(chan struct{}), inbound: make(chan inbound), dropped: make(chan struct{}, 1), open: map[string]*Request{}, calls: map[uint64]*call{}}
+	ready := make(chan struct{})
+	s := &stream{c: c, ready: ready}
+	c.lib = jsonrpc2.NewConn(ctx, s, s, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
+	close(ready)
+	go c.read()
+	go c.write()
+	go c.finish()
 	return c
 }
 
-// Done is closed when the connection has ended and everything queued is out.
+// Done is closed when the connection has ended and what was queued is out, or could not be written in time.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Close ends the connection.
+// Close ends the connection and waits for Done. It may be called twice, but not by a handler on the dispatching goroutine.
 func (c *Conn) Close() error {
-	c.finishAll()
+	c.cancel(ErrClosed)
+	<-c.done
 	return nil
 }
 
+// Flush waits until what was queued before is written.
+func (c *Conn) Flush(ctx context.Context) error { return c.w.flush(ctx) }
+
+// read hands lines to the dispatcher. It does not wait for the peer to read, short of the hard limit.
+func (c *Conn) read() {
+	for c.w.calm(c.ctx) == nil {
+		line, err := c.in.next()
+		select {
+		case c.inbound <- inbound{line, err}:
+		case <-c.ctx.Done():
+			return
+		}
+		if err != nil && err != errTooLong {
+			return
+		}
+	}
+}
+
+func (c *Conn) write() {
+	if err := c.w.loop(); err != nil {
+		c.cancel(fmt.Errorf("%w: write: %w", ErrClosed, err))
+	}
+}
+
+// flushLimit bounds the end: a peer that has closed its side may not read any more.
 const flushLimit = 500 * time.Millisecond
 
-func (c *Conn) finishAll() {
-	c.end.Do(func() {
-		c.cancel(ErrClosed)
-		c.w.flush(flushLimit)
-		c.w.end(ErrClosed)
-		close(c.done)
-	})
+func (c *Conn) finish() {
+	<-c.lib.DisconnectNotify()
+	c.cancel(ErrClosed)
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	defer cancel()
+	_ = c.w.flush(ctx) // nobody is left to be told
+	c.w.end(ErrClosed)
+	close(c.done)
 }
 
-// Notify sends a notification, in order with everything else.
+// Notify is NotifyContext without a context.
 func (c *Conn) Notify(method string, params any) error {
-	return c.send(struct {
-		V      string `json:"jsonrpc"`
-		Method string `json:"method"`
-		Params any    `json:"params,omitempty"`
-	}{"2.0", method, params})
+	return c.NotifyContext(context.Background(), method, params)
 }
 
-// send encodes a message and queues it.
-func (c *Conn) send(msg any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+// NotifyContext queues a notification, in order with everything else; nil params are left out. When the peer does not read and much waits
+// for it already, it waits for room: until ctx ends, or for the stall limit, and then returns ErrNotReading. From then on notifications
+// fail at once until the peer reads again.
+func (c *Conn) NotifyContext(ctx context.Context, method string, params any) error {
+	return withLine(notice{"2.0", method, params}, func(line []byte) error { return c.w.offer(ctx, line) })
+}
+
+type notice struct {
+	V      string `json:"jsonrpc"`
+	Method string `json:"method"`
+	Params any    `json:"params,omitempty"`
+}
+
+// send queues a message at once.
+func (c *Conn) send(msg any) error { return withLine(msg, c.w.put) }
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// withLine encodes a message as a line, which fn must not keep.
+func withLine(msg any, fn func(line []byte) error) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if b.Cap() <= keepBuffer {
+			buffers.Put(b)
+		}
+	}()
+	b.Reset()
+	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(msg); err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
-	return c.w.put(bytes.TrimRight(b.Bytes(), "\n"))
+	return fn(b.Bytes())
 }
 
-// Call asks the peer and waits for its answer. When ctx ends first, the peer is told so.
-func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
-	c.mu.Lock()
-	c.calls++
-	id := jsonrpc2.ID{Num: c.calls}
-	c.mu.Unlock()
-	call, err := c.lib.DispatchCall(ctx, method, params, jsonrpc2.PickID(id))
-	if err != nil {
-		return fmt.Errorf("call %s: %w", method, err)
-	}
-	err = call.Wait(ctx, result)
-	if ctx.Err() != nil {
-		if e := c.Notify("$/cancel_request", map[string]any{"requestId": id.Num}); e != nil {
-			return e
-		}
-		return context.Cause(ctx)
-	}
-	var theirs *jsonrpc2.Error
-	if errors.As(err, &theirs) {
-		return &Error{Code: int(theirs.Code), Message: theirs.Message}
-	}
-	return err
-}
-
-// finish forgets an answered request.
-func (c *Conn) finish(r *Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open[string(r.id)] == r {
-		delete(c.open, string(r.id))
-	}
-}
-
-// stream is how the library sees the connection.
-type stream struct {
-	c       *Conn
-	started <-chan struct{}
-}
-
-func (s *stream) Close() error { return nil }
-
-// WriteObject queues what the library sends: our calls.
-func (s *stream) WriteObject(obj any) error { return s.c.send(obj) }
-
-// ReadObject gives the library the next message as a stub: a private id, and a reference in place of the parameters.
-func (s *stream) ReadObject(v any) error {
-	<-s.started
-	for {
-		line, err := s.c.in.next()
-		if errors.Is(err, errTooLong) {
-			if s.c.reject(refuse(CodeInvalidRequest, nil, "Invalid request: a message may have at most "+strconv.Itoa(MaxLine)+" bytes.")) != nil {
-				return io.EOF
-			}
-			continue
-		}
-		if err != nil {
-			go s.c.finishAll() // waits for the writer; the library's goroutine must not
-			return io.EOF
-		}
-		m := classify(line)
-		if m.kind == nothing {
-			continue
-		}
-		stub := s.c.stub(m)
-		if stub == nil {
-			continue
-		}
-		if err := json.Unmarshal(stub, v); err == nil {
-			return nil
-		}
-	}
-}
-
-func (c *Conn) reject(m message) error { return c.send(failure{"2.0", m.id, m.refusal}) }
-
-// stub registers a message and returns what the library gets of it, or nil when it was answered here.
-func (c *Conn) stub(m message) []byte {
-	switch m.kind {
-	case refused:
-		_ = c.reject(m) // a closed connection ends with the next read
-		return nil
-	case response:
-		id, err := strconv.ParseUint(string(m.id), 10, 64)
-		if err != nil {
-			return nil // not one of ours: a stray answer
-		}
-		if m.err != nil && !bytes.Equal(m.err, null) {
-			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"error":%s}`, id, m.err)
-		}
-		if m.result == nil {
-			m.result = null
-		}
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":%s}`, id, m.result)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.next++
-	ref := c.next
-	c.params[ref] = bytes.Clone(m.params)
-	name, err := json.Marshal(m.method)
-	if err != nil {
-		return nil
-	}
-	if m.kind == notification {
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%s,"params":%d}`, name, ref)
-	}
-	if _, dup := c.open[string(m.id)]; dup {
-		delete(c.params, ref)
-		_ = c.reject(refuse(CodeInvalidRequest, bytes.Clone(m.id), "Invalid request: this id is in use by a request that has no answer yet."))
-		return nil
-	}
-	c.ids[ref] = bytes.Clone(m.id)
-	c.open[string(m.id)] = &Request{} // holds the id until the handler has its request
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%s,"params":%d}`, ref, name, ref)
-}
-
-// dispatcher is the library's handler.
-type dispatcher struct{ c *Conn }
-
-func (d dispatcher) Handle(_ context.Context, _ *jsonrpc2.Conn, lib *jsonrpc2.Request) {
-	c := d.c
-	ref, err := strconv.ParseUint(string(*lib.Params), 10, 64)
-	if err != nil {
-		panic("rpc: the library returned another reference than it was given: " + string(*lib.Params))
-	}
-	c.mu.Lock()
-	params, id := c.params[ref], c.ids[ref]
-	delete(c.params, ref)
-	delete(c.ids, ref)
-	c.mu.Unlock()
-	if lib.Notif {
-		if lib.Method == "$/cancel_request" {
-			c.cancelOpen(params)
+// guard keeps a panic of the handler from ending the process (I5).
+func (c *Conn) guard(req *Request, fn func()) {
+	defer func() {
+		p := recover()
+		if p == nil {
 			return
 		}
-		c.guard(func() { c.h.Notification(c.ctx, lib.Method, params) }, nil)
-		return
-	}
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	req := &Request{Method: lib.Method, Params: params, conn: c, id: id, cancel: cancel}
-	c.mu.Lock()
-	c.open[string(id)] = req
-	c.mu.Unlock()
-	c.guard(func() { c.h.Request(ctx, req) }, req)
-}
-
-// guard answers a request whose handler panics; the connection goes on.
-func (c *Conn) guard(fn func(), req *Request) {
-	defer func() {
-		if p := recover(); p != nil && req != nil {
+		c.onPanic(p, debug.Stack())
+		if req != nil {
 			req.Fail(&Error{Code: CodeInternalError, Message: "Internal error."})
 		}
 	}()
 	fn()
-}
-
-// cancelOpen ends the context of a request that the peer no longer wants; the handler still answers it.
-func (c *Conn) cancelOpen(params json.RawMessage) {
-	var p struct {
-		RequestID json.RawMessage `json:"requestId"`
-	}
-	if json.Unmarshal(params, &p) != nil || p.RequestID == nil {
-		return
-	}
-	c.mu.Lock()
-	req := c.open[string(p.RequestID)]
-	c.mu.Unlock()
-	if req != nil && req.cancel != nil {
-		req.cancel(ErrCancelledByPeer)
-	}
 }

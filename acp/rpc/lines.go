@@ -7,46 +7,45 @@ import (
 	"io"
 )
 
-// MaxLine is the largest message accepted, in bytes. A longer one is refused without being stored.
-const MaxLine = 32 << 20
+// DefaultMaxLine is the largest line accepted, in bytes without its end. A longer one is refused; no more than the limit of it is stored.
+const DefaultMaxLine = 32 << 20
 
-var errTooLong = errors.New("the message is too long")
+var errTooLong = errors.New("the line is too long")
 
-// lines reads lines with a limit; the rest of a line that is too long is skipped.
-type lines struct{ r *bufio.Reader }
-
-func newLines(in io.Reader) lines { return lines{bufio.NewReaderSize(in, 64<<10)} }
-
-// next returns the next line without its end. It is valid until the following call when it is short. A last line without an end counts.
-func (l lines) next() ([]byte, error) {
-	part, err := l.r.ReadSlice('\n')
-	if err == nil {
-		return part, nil
-	}
-	if errors.Is(err, io.EOF) && len(part) > 0 {
-		return part, nil
-	}
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, err
-	}
-	line := bytes.Clone(part)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		part, err = l.r.ReadSlice('\n')
-		if len(line)+len(part) > MaxLine {
-			return nil, errors.Join(errTooLong, l.skip(err))
-		}
-		line = append(line, part...)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return line, nil
+// lines reads lines with a limit.
+type lines struct {
+	r   *bufio.Reader
+	max int
 }
 
-// skip reads on to the end of the line.
-func (l lines) skip(err error) error {
+func newLines(in io.Reader, limit int) *lines { return &lines{bufio.NewReaderSize(in, 64<<10), limit} }
+
+// next returns the next line without its line feed; the caller owns it. A last line without an end counts as a line. After errTooLong the
+// reader stands at the next line.
+func (l *lines) next() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := l.r.ReadSlice('\n')
+		size := len(line) + len(bytes.TrimSuffix(part, []byte("\n")))
+		switch {
+		case size > l.max:
+			return nil, l.skip(err)
+		case err == nil:
+			return append(line, part...)[:size], nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			line = append(line, part...)
+		case errors.Is(err, io.EOF) && size > 0:
+			return append(line, part...), nil
+		default:
+			return nil, err
+		}
+	}
+}
+
+// skip drops the rest of a line; err is what reading its last part gave.
+func (l *lines) skip(err error) error {
 	for errors.Is(err, bufio.ErrBufferFull) {
 		_, err = l.r.ReadSlice('\n')
 	}
-	return nil
+	return errTooLong // an error of the reader comes again with the next line
 }

@@ -65,8 +65,8 @@ func marshalUnion(u union, common any) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// decodeUnion reads the variant that the tag names. Without a known tag it is the variant whose required members are all there; what fits
-// none is kept as it came.
+// decodeUnion reads the variant that the tag names. Without a known tag it is the variant whose required members are all there. A tag
+// that is not known keeps the value as it came.
 func decodeUnion(raw json.RawMessage, u union, at string) error {
 	m, err := members(raw, at)
 	if err != nil {
@@ -93,7 +93,10 @@ func decodeUnion(raw json.RawMessage, u union, at string) error {
 	if untagged != nil && u.tag != "" {
 		return decodeVariant(raw, untagged, at) // says which member is missing
 	}
-	if value == "" && u.tag != "" {
+	switch {
+	case u.tag == "":
+		return &MemberError{at, "fits none of the known shapes"}
+	case value == "":
 		return &MemberError{at + "." + u.tag, "is missing"}
 	}
 	*u.unknown = bytes.Clone(raw)
