@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -24,8 +25,8 @@ type Handler interface {
 
 // Conn is one connection. It ends with the input, with a failed write, or with Close.
 //
-// It starts four goroutines. Done waits for all but two: one that reads the input ends with its Read, and one that writes with its Write,
-// because neither can be interrupted from here.
+// Done waits for the goroutines that it started, but for two: the one that reads the input ends with its Read, and the one that writes with
+// its Write, because neither can be interrupted from here.
 type Conn struct {
 	h       Handler
 	w       *writer
@@ -35,6 +36,7 @@ type Conn struct {
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+	idle    chan struct{} // closed when the dispatcher has ended
 	done    chan struct{}
 	inbound chan inbound  // from the reader to the dispatcher
 	dropped chan struct{} // holds one token when there are forsaken calls
@@ -70,7 +72,9 @@ func WithStall(d time.Duration) Option { return func(o *options) { o.stall = d }
 func WithQueue(soft, hard int) Option { return func(o *options) { o.soft, o.hard = soft, hard } }
 
 // WithPanicHook sets what is told of a handler's panic, for the log.
-func WithPanicHook(fn func(value any, stack []byte)) Option { return func(o *options) { o.onPanic = fn } }
+func WithPanicHook(fn func(value any, stack []byte)) Option {
+	return func(o *options) { o.onPanic = fn }
+}
 
 // New starts serving. h may be called before New returns.
 func New(in io.Reader, out io.Writer, h Handler, opts ...Option) *Conn {
@@ -80,7 +84,7 @@ func New(in io.Reader, out io.Writer, h Handler, opts ...Option) *Conn {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := &Conn{h: h, w: newWriter(out, o.limits), in: newLines(in, o.maxLine), onPanic: o.onPanic, ctx: ctx, cancel: cancel,
-		done: make(chan struct{}), inbound: make(chan inbound), dropped: make(chan struct{}, 1), open: map[string]*Request{}, calls: map[uint64]*call{}}
+		idle: make(chan struct{}), done: make(chan struct{}), inbound: make(chan inbound), dropped: make(chan struct{}, 1), open: map[string]*Request{}, calls: map[uint64]*call{}}
 	ready := make(chan struct{})
 	s := &stream{c: c, ready: ready}
 	c.lib = jsonrpc2.NewConn(ctx, s, s, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
@@ -113,7 +117,7 @@ func (c *Conn) read() {
 		case <-c.ctx.Done():
 			return
 		}
-		if err != nil && err != errTooLong {
+		if err != nil && !errors.Is(err, errTooLong) {
 			return
 		}
 	}
@@ -133,6 +137,10 @@ func (c *Conn) finish() {
 	c.cancel(ErrClosed)
 	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
 	defer cancel()
+	select {
+	case <-c.idle: // what the last handler answered goes out, too
+	case <-ctx.Done():
+	}
 	_ = c.w.flush(ctx) // nobody is left to be told
 	c.w.end(ErrClosed)
 	close(c.done)

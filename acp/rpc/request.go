@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,9 @@ import (
 // peer to read.
 type Request struct {
 	Method string
-	Params json.RawMessage // the peer's own bytes; nil when there are none
+	// Params are the peer's own bytes, nil when there are none. They share memory with the whole message: a handler that keeps the request
+	// sets them to nil when it has read them.
+	Params json.RawMessage
 
 	conn   *Conn
 	id     json.RawMessage
@@ -59,7 +62,7 @@ func (r *Request) answer(msg any, otherwise string) {
 // openRequest registers a request, unless another one with its id has no answer yet.
 func (c *Conn) openRequest(m message) (*Request, context.Context, bool) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	r := &Request{Method: m.method, Params: m.params, conn: c, id: m.id, cancel: cancel}
+	r := &Request{Method: m.method, Params: m.params, conn: c, id: bytes.Clone(m.id), cancel: cancel}
 	key, named := idKey(m.id)
 	c.mu.Lock()
 	defer c.mu.Unlock()

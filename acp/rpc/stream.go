@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -25,7 +26,9 @@ var (
 	notificationStub = []byte(`{"jsonrpc":"2.0","method":"m"}`)
 )
 
-func answerStub(id uint64) []byte { return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":null}`, id) }
+func answerStub(id uint64) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":null}`, id)
+}
 
 // Close implements jsonrpc2.ObjectStream. Input and output belong to who made them.
 func (s *stream) Close() error { return nil }
@@ -43,13 +46,13 @@ func (s *stream) ReadObject(v any) error {
 		} else {
 			select {
 			case in := <-s.c.inbound:
-				if in.err != nil && in.err != errTooLong {
-					return io.EOF
+				if in.err != nil && !errors.Is(in.err, errTooLong) {
+					return s.end()
 				}
 				stub = s.take(in)
 			case <-s.c.dropped:
 			case <-s.c.ctx.Done():
-				return io.EOF
+				return s.end()
 			}
 		}
 		if stub == nil {
@@ -62,10 +65,16 @@ func (s *stream) ReadObject(v any) error {
 	}
 }
 
+// end is the last thing the dispatcher does.
+func (s *stream) end() error {
+	close(s.c.idle)
+	return io.EOF
+}
+
 // take classifies a line, answers what is no message, and returns the stub of one.
 func (s *stream) take(in inbound) []byte {
 	c := s.c
-	if in.err == errTooLong {
+	if in.err != nil {
 		c.reject(invalid(nil, fmt.Sprintf("a message may have at most %d bytes.", c.in.max)))
 		return nil
 	}

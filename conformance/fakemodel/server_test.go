@@ -84,7 +84,9 @@ func TestServer_Strict(t *testing.T) {
 		r1 = `{"role":"tool","tool_call_id":"1","content":"one"}`
 		r2 = `{"role":"tool","tool_call_id":"2","content":"two"}`
 	)
-	msgs := func(m ...string) string { return `{"model":"m","stream":true,"messages":[` + strings.Join(m, ",") + `]}` }
+	msgs := func(m ...string) string {
+		return `{"model":"m","stream":true,"messages":[` + strings.Join(m, ",") + `]}`
+	}
 	cases := []struct{ name, body, refused string }{
 		{"text", msgs(u), ""},
 		{"parts", msgs(`{"role":"user","content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}`), ""},
