@@ -19,13 +19,12 @@ type Backend struct {
 	Goals  *goals.Service
 	// ModelError says why no model can be used here, or nil.
 	ModelError func() error
-	// Scripted tells that the model plays a script, which every surface says.
-	Scripted func() bool
 }
 
 // Options of an agent.
 type Options struct {
-	Version string
+	Version  string
+	Scripted bool // the model plays a script, which every surface says
 	// Backend opens everything slow. It is called once, beside initialize; its error is what session requests answer with.
 	Backend func(context.Context) (*Backend, error)
 	// Initialized is called after the answer to initialize went out, Wanted at the first session request.

@@ -247,7 +247,7 @@ func (a *Agent) initializeResult() v1.InitializeResponse {
 	methods := []string{"_holdfast/create_goal", "_holdfast/get_goal", "_holdfast/update_goal"}
 	return v1.InitializeResponse{
 		ProtocolVersion: protocolVersion,
-		AgentInfo:       &v1.Implementation{Name: "holdfast", Title: new("Holdfast"), Version: a.Version},
+		AgentInfo:       &v1.Implementation{Name: "holdfast", Title: new(a.title()), Version: a.Version},
 		AuthMethods: []v1.AuthMethod{{Agent: &v1.AuthMethodAgent{ID: authEnvironment, Name: "Environment",
 			Description: new("Set OPENAI_API_KEY (and OPENAI_BASE_URL for a compatible endpoint) in the agent's environment")}}},
 		AgentCapabilities: v1.AgentCapabilities{
@@ -258,6 +258,14 @@ func (a *Agent) initializeResult() v1.InitializeResponse {
 			Meta: v1.Meta{"holdfast": map[string]any{"version": a.Version, "goal": map[string]any{"methods": methods}}},
 		},
 	}
+}
+
+// title says so when the model plays a script.
+func (a *Agent) title() string {
+	if a.Scripted {
+		return "Holdfast (scripted model)"
+	}
+	return "Holdfast"
 }
 
 const authEnvironment = "environment"
@@ -279,19 +287,19 @@ func (a *Agent) authenticate(_ context.Context, b *Backend, req *rpc.Request) er
 }
 
 // meta says that a model plays a script, wherever a session is opened.
-func meta(b *Backend) v1.Meta {
-	if !b.Scripted() {
+func (a *Agent) meta() v1.Meta {
+	if !a.Scripted {
 		return nil
 	}
 	return v1.Meta{"holdfast": map[string]any{"scripted": true}}
 }
 
-func newSessionResult(b *Backend, s session.Session) v1.NewSessionResponse {
-	return v1.NewSessionResponse{SessionID: v1.SessionID(s.ID), Modes: modeState(s.Mode), Meta: meta(b)}
+func (a *Agent) newSessionResult(s session.Session) v1.NewSessionResponse {
+	return v1.NewSessionResponse{SessionID: v1.SessionID(s.ID), Modes: modeState(s.Mode), Meta: a.meta()}
 }
 
-func openResult(b *Backend, s session.Session) v1.LoadSessionResponse {
-	return v1.LoadSessionResponse{Modes: modeState(s.Mode), Meta: meta(b)}
+func (a *Agent) openResult(s session.Session) v1.LoadSessionResponse {
+	return v1.LoadSessionResponse{Modes: modeState(s.Mode), Meta: a.meta()}
 }
 
 func listResult(page []session.Session, next string) v1.ListSessionsResponse {

@@ -64,7 +64,7 @@ func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) er
 	if err != nil {
 		return err
 	}
-	a.publish(b, s, s.LastSeq, func() { req.Reply(newSessionResult(b, s)) })
+	a.publish(b, s, s.LastSeq, func() { req.Reply(a.newSessionResult(s)) })
 	return nil
 }
 
@@ -151,7 +151,7 @@ func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, id ses
 				f.assume(it)
 			}
 		}
-		req.Reply(openResult(b, s))
+		req.Reply(a.openResult(s))
 		f.hush()
 	})
 	return nil

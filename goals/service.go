@@ -195,6 +195,11 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 		if err := apply(tx, g, p, e.Now(), e.NewID); err != nil {
 			return err
 		}
+		if p.Action == "resume" || p.Action == "retry" {
+			if err := e.AcceptDirectory(ctx, tx, g.Session); err != nil {
+				return err
+			}
+		}
 		return tx.InsertCommand(session.Command{ID: e.NewID(), Session: g.Session, Kind: session.CommandGoal, Ref: g.ID,
 			Instance: e.Self.ID, At: e.Now()})
 	})

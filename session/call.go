@@ -236,7 +236,23 @@ func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy) 
 		}
 		out = Output{Text: safeText(err), IsError: true}
 	}
-	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: by, Output: &out}, nil)
+	identity, idErr := c.t.e.Workspace.Identity(c.t.sess.Cwd)
+	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: by, Output: &out}, func(tx Tx, _ *Finding) error {
+		if idErr != nil {
+			return nil // the directory went away; recovery will say so
+		}
+		return Rebase(tx, c.t.a.id, identity, c.t.e.Now())
+	})
+}
+
+// Rebase accepts the working directory as it is now: the agent's own call or a person has changed it.
+func Rebase(tx Tx, id SessionID, identity string, now time.Time) error {
+	s, err := tx.Session(id)
+	if err != nil || s.Identity == identity {
+		return err
+	}
+	s.Identity, s.UpdatedAt = identity, now
+	return tx.UpdateSession(s)
 }
 
 // progress passes on what a running call has printed; it is not stored.

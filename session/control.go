@@ -149,7 +149,7 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		return "", fmt.Errorf("encode the prompt: %w", err)
 	}
 	run := Run{ID: RunID(e.NewID()), Session: id, Kind: RunPrompt, Desired: DesiredRun, Phase: PhaseQueued, ControlVersion: 1, Input: body}
-	owner := InstanceID("")
+	owner, identity := InstanceID(""), e.identityOf(ctx, id)
 	err = e.Commit(ctx, "prompt.accepted", id, func(tx Tx) error {
 		now := e.Now()
 		run.CreatedAt = now
@@ -159,8 +159,11 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		}
 		owner = s.Owner
 		if s.Owner == e.Self.ID || s.Owner == "" {
-			if p := e.profile(); s.Profile != p || s.Title == "" {
+			if p := e.profile(); s.Profile != p || s.Title == "" || identity != "" && s.Identity != identity {
 				s.Profile, s.UpdatedAt = p, now // a person's prompt adopts the profile of the client it came from
+				if identity != "" {
+					s.Identity = identity
+				}
 				if s.Title == "" {
 					s.Title = title(in.Text)
 				}
@@ -188,6 +191,32 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		}
 	}
 	return run.ID, nil
+}
+
+// identityOf names the working directory of a session as it is now, "" when it cannot be looked at.
+func (e *Engine) identityOf(ctx context.Context, id SessionID) string {
+	var s Session
+	if err := e.Store.Read(ctx, func(tx Tx) (err error) { s, err = tx.Session(id); return err }); err != nil {
+		return ""
+	}
+	identity, err := e.Workspace.Identity(s.Cwd)
+	if err != nil {
+		return ""
+	}
+	return identity
+}
+
+// AcceptDirectory is Rebase for a person's act on a session.
+func (e *Engine) AcceptDirectory(ctx context.Context, tx Tx, id SessionID) error {
+	s, err := tx.Session(id)
+	if err != nil {
+		return err
+	}
+	identity, err := e.Workspace.Identity(s.Cwd)
+	if err != nil {
+		return nil // it is not there: the work will wait and say so
+	}
+	return Rebase(tx, id, identity, e.Now())
 }
 
 // title is the first line of a text, short enough for a list.

@@ -29,6 +29,9 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 		if p, err = c.await(ctx, p); err != nil {
 			return nil, err
 		}
+		if p.State == ApprovalVoid {
+			continue // taken back while the work is still wanted: judge anew
+		}
 		switch p.Option {
 		case OptionAllow:
 			return &p, nil
@@ -110,13 +113,24 @@ func (c *call) ask(ctx context.Context, unknown []EffectID) (Approval, error) {
 func (c *call) await(ctx context.Context, p Approval) (Approval, error) {
 	for {
 		var now Approval
-		if err := c.t.e.Store.Read(ctx, func(tx Tx) (err error) { now, err = tx.Approval(p.ID); return err }); err != nil {
+		var run Run
+		err := c.t.e.Store.Read(ctx, func(tx Tx) (err error) {
+			if now, err = tx.Approval(p.ID); err != nil {
+				return err
+			}
+			run, err = tx.Run(c.t.run.ID)
+			return err
+		})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return now, context.Cause(ctx)
+		case err != nil:
 			return p, fmt.Errorf("wait for an answer: %w", err)
-		}
-		switch now.State {
-		case ApprovalAnswered:
+		case run.Desired != DesiredRun:
+			return now, ErrStopped
+		case now.State == ApprovalAnswered, now.State == ApprovalVoid:
 			return now, nil
-		case ApprovalVoid, ApprovalConsumed:
+		case now.State == ApprovalConsumed:
 			return now, fmt.Errorf("question %s is %s: %w", p.ID, now.State, ErrStale)
 		}
 		if c.t.yield.Load() {

@@ -66,6 +66,8 @@ func (t *turn) main(ctx context.Context) error {
 		return t.leave(ctx, AttemptCompleted, PhaseQueued, CodeNone)
 	case errors.Is(err, ErrFenced):
 		return err
+	case errors.Is(err, ErrStopped):
+		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone)
 	case ctx.Err() != nil:
 		return t.stopped(ctx)
 	}

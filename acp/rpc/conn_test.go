@@ -43,6 +43,7 @@ type peer struct {
 	conn  *Conn
 	in    *os.File // what the connection reads
 	out   *os.File // what it writes
+	outW  *os.File
 	lines *bufio.Reader
 }
 
@@ -56,7 +57,7 @@ func connect(t *testing.T, h Handler, opts ...Option) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &peer{t: t, in: inW, out: outR, lines: bufio.NewReaderSize(outR, 1<<20)}
+	p := &peer{t: t, in: inW, out: outR, outW: outW, lines: bufio.NewReaderSize(outR, 1<<20)}
 	p.conn = New(inR, outW, h, opts...)
 	t.Cleanup(func() {
 		_ = p.in.Close()
@@ -112,21 +113,17 @@ func (p *peer) rest() []string {
 		p.t.Fatal(err)
 	}
 	p.ended()
-	var all []string
-	// The connection does not close its output, so a mark shows where it ends.
-	for {
-		if err := p.out.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
-			p.t.Fatal(err)
-		}
-		s, err := p.lines.ReadString('\n')
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return all
-		}
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		all = append(all, strings.TrimSuffix(s, "\n"))
+	if err := p.out.SetReadDeadline(time.Now().Add(deadline)); err != nil {
+		p.t.Fatal(err)
 	}
+	if err := p.outW.Close(); err != nil { // the connection does not close what is not its own
+		p.t.Fatal(err)
+	}
+	left, err := io.ReadAll(p.lines)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.FieldsFunc(string(left), func(r rune) bool { return r == '\n' })
 }
 
 func TestConn_NotificationsGoOutBeforeTheAnswerThatFollows(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -24,7 +25,7 @@ func serveACP(model string) error {
 	defer func() { _ = logFile.Close() }()
 	s := &acpServer{home: home, wanted: make(chan struct{})}
 	agent := acp.NewAgent(acp.Options{
-		Version: version, Now: time.Now, Log: log,
+		Version: version, Scripted: strings.HasPrefix(model, "scripted/"), Now: time.Now, Log: log,
 		Backend: func(ctx context.Context) (*acp.Backend, error) {
 			if homeErr != nil {
 				return nil, &acp.Unavailable{Code: "store_unwritable", Message: homeErr.Error() + ".", Action: "Set HOLDFAST_HOME and launch again."}
@@ -86,8 +87,7 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 		<-s.wanted
 		n.recover(ctx, s.home)
 	})
-	return &acp.Backend{Engine: n.engine, Goals: n.goals, ModelError: func() error { _, err := n.model(); return err },
-		Scripted: func() bool { m, err := n.model(); return err == nil && m.Identity().Scripted }}
+	return &acp.Backend{Engine: n.engine, Goals: n.goals, ModelError: func() error { _, err := n.model(); return err }}
 }
 
 func (s *acpServer) close() error {

@@ -1,0 +1,38 @@
+# Everything a person or a machine runs here. Go and a C compiler are needed; npm only for the peers that some tests use.
+
+GO ?= go
+
+.PHONY: build demo test check race crash bench clean
+
+build:
+	$(GO) build -trimpath -o bin/holdfast ./cmd/holdfast
+
+# The main job: a goal that survives kill -9. No key, no network.
+demo: build
+	./bin/holdfast demo
+
+test:
+	$(GO) test -timeout 20m ./...
+
+check:
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) vet ./...
+	$(GO) vet -tags faultpoints ./...
+	GOOS=darwin $(GO) vet ./internal/proc ./internal/ident
+	$(GO) tool staticcheck ./...
+	$(MAKE) test
+
+race:
+	$(GO) test -race -timeout 30m ./acp/... ./session/... ./goals/... ./recovery/... ./internal/...
+
+# Dies at every named point, twice in a row, and during recovery.
+crash:
+	$(GO) test -tags faultpoints -count=1 -run 'TestCrash' ./internal/...
+	HOLDFAST_CRASH_LONG=1 $(GO) test -count=1 -timeout 60m ./conformance/crash
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./conformance/bench
+	$(GO) test -run '^$$' -bench . ./acp/... ./internal/store ./internal/instance ./internal/provider
+
+clean:
+	rm -rf bin conformance/peers/node_modules
