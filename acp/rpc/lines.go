@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 )
 
 // DefaultMaxLine is the largest line accepted, in bytes without its end. A longer one is refused; no more than the limit of it is stored.
@@ -33,6 +34,9 @@ func (l *lines) next() ([]byte, error) {
 		case err == nil:
 			return append(line, part...)[:size], nil
 		case errors.Is(err, bufio.ErrBufferFull):
+			if len(line)+len(part) > cap(line) {
+				line = slices.Grow(line, len(line)+len(part)) // doubles, where append adds a quarter
+			}
 			line = append(line, part...)
 		case errors.Is(err, io.EOF) && size > 0:
 			return append(line, part...), nil

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,16 +9,19 @@ import (
 	"time"
 )
 
-// text64 is a notification's parameters; with the envelope about 1 KiB.
+// kib is a notification's parameters; with the envelope about 1 KiB.
 var kib = map[string]string{"t": strings.Repeat("x", 970)}
 
-// fill notifies until the queue takes no more, and returns how many it took.
-func (p *peer) fill() (n int) {
+const bigLine = 300 << 10 // more than a pipe holds
+
+// stuff queues one line that the writer cannot finish until the peer reads, then as many as fit, and returns how many those were.
+func (p *peer) stuff() (n int) {
 	p.t.Helper()
-	ctx, cancel := context.WithCancel(p.t.Context())
-	cancel() // waits for nothing
+	if err := p.conn.Notify("big", strings.Repeat("x", bigLine)); err != nil {
+		p.t.Fatal(err)
+	}
 	for {
-		err := p.conn.NotifyContext(ctx, "u", kib)
+		err := p.conn.NotifyContext(expired(p.t), "u", kib)
 		if errors.Is(err, context.Canceled) {
 			return n
 		}
@@ -32,6 +34,12 @@ func (p *peer) fill() (n int) {
 	}
 }
 
+func expired(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
 func TestWriter_PeerThatDoesNotRead(t *testing.T) {
 	release := make(chan *Request, 1)
 	p := connect(t, funcs{request: func(_ context.Context, r *Request) {
@@ -40,8 +48,8 @@ func TestWriter_PeerThatDoesNotRead(t *testing.T) {
 			return
 		}
 		r.Reply(r.Method)
-	}}, WithQueue(256<<10, 64<<20), WithStall(time.Millisecond))
-	n := p.fill()
+	}}, WithQueue(2*bigLine, 64<<20), WithStall(time.Millisecond))
+	n := p.stuff()
 
 	// A notification gives up after a while (I6), and the next one at once.
 	for range 2 {
@@ -61,6 +69,7 @@ func TestWriter_PeerThatDoesNotRead(t *testing.T) {
 	}
 
 	// When the peer reads again, all that was taken comes in order, and notifications work again.
+	p.line()
 	for i := range n {
 		if got := p.line(); !strings.Contains(got, `"method":"u"`) {
 			t.Fatalf("line %d is %.80s", i, got)
@@ -85,11 +94,11 @@ func TestWriter_PeerThatDoesNotRead(t *testing.T) {
 }
 
 func TestWriter_NotificationWaitsForRoom(t *testing.T) {
-	p := connect(t, echo, WithQueue(64<<10, 64<<20))
-	n := p.fill()
+	p := connect(t, echo, WithQueue(2*bigLine, 64<<20))
+	n := p.stuff()
 	done := make(chan error, 1)
 	go func() { done <- p.conn.NotifyContext(t.Context(), "last", nil) }()
-	for range n {
+	for range n + 1 {
 		p.line()
 	}
 	if err := wait(t, done, "room"); err != nil {
@@ -101,8 +110,8 @@ func TestWriter_NotificationWaitsForRoom(t *testing.T) {
 }
 
 func TestWriter_WaitingNotificationEndsWithTheConnection(t *testing.T) {
-	p := connect(t, echo, WithQueue(64<<10, 64<<20))
-	p.fill()
+	p := connect(t, echo, WithQueue(2*bigLine, 64<<20))
+	p.stuff()
 	done := make(chan error, 1)
 	go func() { done <- p.conn.Notify("last", kib) }()
 	if err := p.conn.Close(); err != nil { // gives up after the flush limit: nobody reads
@@ -122,41 +131,65 @@ func TestWriter_MessageLargerThanTheQueueGoesOut(t *testing.T) {
 }
 
 func TestWriter_HardLimitPausesReading(t *testing.T) {
-	seen := make(chan string, 100)
-	p := connect(t, funcs{request: func(_ context.Context, r *Request) { r.Reply(strings.Repeat("x", 200<<10)) },
-		notify: func(m string, _ json.RawMessage) { seen <- m }}, WithQueue(1<<10, 300<<10))
-	// Two answers fill the pipe and reach the limit; the reader may have one more line in hand.
-	for i := range 2 {
+	const answer, hard, n = 200 << 10, 300 << 10, 20
+	var p *peer
+	ready, most, full := make(chan struct{}), make(chan int, n), make(chan struct{}, n)
+	p = connect(t, funcs{request: func(_ context.Context, r *Request) {
+		<-ready
+		r.Reply(strings.Repeat("x", answer))
+		p.conn.w.mu.Lock()
+		defer p.conn.w.mu.Unlock()
+		most <- p.conn.w.waiting()
+		if p.conn.w.waiting() >= hard {
+			full <- struct{}{}
+		}
+	}}, WithQueue(1<<10, hard))
+	close(ready)
+	for i := range n {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x"}`+"\n", i))
 	}
-	for i := range 3 {
-		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"n%d"}`+"\n", i))
-	}
-	if err := p.conn.w.calm(expired(t)); !errors.Is(err, context.Canceled) {
-		// The answers may not have been queued yet: wait for the reader to have taken the line that follows them.
-		wait(t, seen, "the line in hand")
-	}
-	for range 2 {
-		if got := p.line(); len(got) < 200<<10 {
+	wait(t, full, "the limit")
+	for range n {
+		if got := p.line(); len(got) < answer {
 			t.Errorf("got %.100s", got)
 		}
-	}
-	for {
-		if m := wait(t, seen, "the paused lines"); m == "n2" {
-			return
+		// One request may have been read before the limit was reached, and one more was in hand.
+		if w := wait(t, most, "a request"); w > hard+2*answer+1000 {
+			t.Errorf("%d bytes waited although reading pauses at %d", w, hard)
 		}
 	}
 }
 
-func expired(t *testing.T) context.Context {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	return ctx
+func TestWriter_CalmUntilTheHardLimit(t *testing.T) {
+	w := newWriter(&strings.Builder{}, limits{hard: 10})
+	if err := w.put([]byte("123456789")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.calm(expired(t)); err != nil {
+		t.Errorf("below the limit: %v", err)
+	}
+	if err := w.put([]byte("0")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.calm(expired(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("at the limit: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.loop() }()
+	if err := w.calm(t.Context()); err != nil {
+		t.Errorf("after writing: %v", err)
+	}
+	w.end(ErrClosed)
+	if err := wait(t, done, "the end of the writer"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestWriter_FlushWaitsForWhatWasQueued(t *testing.T) {
 	p := connect(t, echo)
-	p.fillPipe()
+	if err := p.conn.Notify("big", strings.Repeat("x", bigLine)); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.conn.Flush(expired(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("flushed although nobody reads: %v", err)
 	}
@@ -165,14 +198,6 @@ func TestWriter_FlushWaitsForWhatWasQueued(t *testing.T) {
 	p.line()
 	if err := wait(t, done, "the flush"); err != nil {
 		t.Error(err)
-	}
-}
-
-// fillPipe queues one line that is longer than a pipe holds.
-func (p *peer) fillPipe() {
-	p.t.Helper()
-	if err := p.conn.Notify("big", strings.Repeat("x", 300<<10)); err != nil {
-		p.t.Fatal(err)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"holdfast/internal/ident"
 	"holdfast/internal/instance"
 	"holdfast/internal/provider"
-	"holdfast/internal/stopgap"
 	"holdfast/internal/store"
+	"holdfast/internal/tools"
 	"holdfast/internal/worktree"
 	"holdfast/recovery"
 	"holdfast/session"
@@ -67,11 +67,13 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		return err
 	}
 	n.model = resolver(model, key)
-	builtin := stopgap.Builtin()
+	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
+		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
+	}})
 	n.engine = session.NewEngine(session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home,
-		Env: os.Environ(), Now: now, NewID: newID, Log: n.log,
+		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
 	})
 	n.goals = &goals.Service{Engine: n.engine}
 	ctx, n.cancel = context.WithCancel(context.Background())

@@ -38,9 +38,11 @@ func (p *player) play() {
 	p.open()
 	p.w.WriteHeader(http.StatusOK)
 	p.flush()
-	if p.steps() && p.calls() {
-		p.end()
+	if !p.steps() || !p.calls() {
+		// The client is gone or the server closes. Returning would end the body as if the answer had ended.
+		panic(http.ErrAbortHandler)
 	}
+	p.end()
 }
 
 // open sets up compression.
@@ -180,6 +182,7 @@ func (p *player) end() {
 		p.reset()
 	case EndStall:
 		<-p.ctx.Done()
+		panic(http.ErrAbortHandler)
 	case EndUnmarked:
 		p.send(p.chunk(map[string]any{}, p.finish()))
 		p.close()

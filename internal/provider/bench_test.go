@@ -30,9 +30,10 @@ func BenchmarkScripted_Stream(b *testing.B) {
 func benchStream(b *testing.B, m session.Model) {
 	b.ReportAllocs()
 	for b.Loop() {
-		h := ask(b.Context(), m, hello())
-		if h.err != nil || h.deltas != benchChunks {
-			b.Fatalf("%d deltas, error %v", h.deltas, h.err)
+		n := 0
+		_, err := m.Stream(b.Context(), hello(), func(session.Delta) error { n++; return nil })
+		if err != nil || n != benchChunks {
+			b.Fatalf("%d deltas, error %v", n, err)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunks, "ns/chunk")

@@ -68,7 +68,6 @@ func (o Options) locateWrite(env session.ToolEnv, path string) (place, error) {
 	return p, nil
 }
 
-
 // realRoots are the roots with their links resolved. One that is not there holds nothing.
 func realRoots(env session.ToolEnv) []string {
 	roots := env.Roots

@@ -1,0 +1,95 @@
+package tools
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of what is read and shown.
+const (
+	maxFile   = 32 << 20 // bytes of a file that are read at all
+	maxResult = 30_000   // bytes of a result
+	maxLine   = 2_000    // bytes of one line in a result
+)
+
+const absent = "absent"
+
+func digestOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// versionOf is the short form of a digest that a model passes around.
+func versionOf(digest string) string {
+	hex := strings.TrimPrefix(digest, "sha256:")
+	return hex[:min(12, len(hex))]
+}
+
+// content reads a whole file. A missing one is nil without an error.
+func (p place) content() ([]byte, fs.FileInfo, error) {
+	f, info, err := p.openFile()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, failf("%s cannot be read: %v.", p.rel, plainError(err))
+	}
+	defer func() { _ = f.Close() }()
+	if info.Size() > maxFile {
+		return nil, nil, failf("%s has %d bytes; files above %d are not handled here. Use a command.", p.rel, info.Size(), maxFile)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, nil, failf("%s cannot be read: %v.", p.rel, plainError(err))
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return b, info, nil
+}
+
+// digest is the digest of the file at a place, or absent.
+func (p place) digest() (string, error) {
+	b, _, err := p.content()
+	if err != nil {
+		return "", err
+	}
+	if b == nil {
+		return absent, nil
+	}
+	return digestOf(b), nil
+}
+
+// binary tells whether content is not text.
+func binary(b []byte) bool {
+	return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 || !utf8.Valid(b)
+}
+
+// clip shortens a text at the end of a line, or of a character, and says so.
+func clip(s string, limit int, hint string) string {
+	if len(s) <= limit {
+		return s
+	}
+	s = s[:limit]
+	if i := strings.LastIndexByte(s, '\n'); i > 0 {
+		s = s[:i]
+	}
+	for len(s) > 0 && !utf8.ValidString(s[max(0, len(s)-utf8.UTFMax):]) {
+		s = s[:len(s)-1]
+	}
+	return s + "\n[cut here" + hint + "]"
+}
+
+// clipLine shortens one line.
+func clipLine(s string) string {
+	if len(s) <= maxLine {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxLine], "") + " [line cut]"
+}

@@ -1,0 +1,154 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"holdfast/session"
+)
+
+type editArgs struct {
+	Path  string        `json:"path"`
+	Edits []replacement `json:"edits"`
+}
+
+type replacement struct {
+	Old        string `json:"old"`
+	New        string `json:"new"`
+	ReplaceAll bool   `json:"replace_all,omitempty"`
+}
+
+type editTool struct{ o Options }
+
+func (editTool) Spec() session.ToolSpec {
+	return spec("edit", "Replace exact text in a file. Each edit's old text must occur exactly once, unless replace_all is set; edits apply one after the other, all or none. "+
+		"Line ends, byte-order mark and permissions stay as they are.",
+		`{"type":"object","properties":{"path":{"type":"string"},"edits":{"type":"array","items":{"type":"object","properties":{"old":{"type":"string"},`+
+			`"new":{"type":"string"},"replace_all":{"type":"boolean"}},"required":["old","new"],"additionalProperties":false}}},`+
+			`"required":["path","edits"],"additionalProperties":false}`)
+}
+func (editTool) Class() session.Class { return session.StateProbe }
+func (editTool) Kind() session.Kind   { return session.KindEdit }
+func (editTool) Version() string      { return "1" }
+
+func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
+	var in editArgs
+	if err := decodeArgs("edit", args, &in); err != nil {
+		return session.Plan{}, err
+	}
+	if len(in.Edits) == 0 {
+		return session.Plan{}, failf("There are no edits. Give at least one with old and new.")
+	}
+	p, err := t.o.locateWrite(env, in.Path)
+	if err != nil {
+		return session.Plan{}, err
+	}
+	b, _, err := p.content()
+	switch {
+	case err != nil:
+		return session.Plan{}, err
+	case b == nil:
+		return session.Plan{}, failf("%s does not exist. Use write to create it.", in.Path)
+	case !utf8.Valid(b):
+		return session.Plan{}, failf("%s is not UTF-8 text; editing it would change bytes you did not name. Use a command.", in.Path)
+	}
+	text, line := string(b), 0
+	for i, e := range in.Edits {
+		at := 0
+		if text, at, err = e.apply(text); err != nil {
+			return session.Plan{}, failf("Edit %d of %s: %v Nothing was changed.", i+1, in.Path, err)
+		}
+		if i == 0 {
+			line = at
+		}
+	}
+	old := string(b)
+	if text == old {
+		return session.Plan{}, failf("The edits change nothing in %s.", in.Path)
+	}
+	pl, err := plan(struct {
+		Path string `json:"path"`
+	}{in.Path}, "Edit "+shown(env, p.abs), p.abs)
+	pl.Line = line
+	pl.Files = []session.FileChange{{Path: p.abs, Before: digestOf(b), After: digestOf([]byte(text)), OldText: &old, NewText: text}}
+	return pl, err
+}
+
+// apply makes one replacement and returns the line where it begins. Text of a file with CRLF line ends is matched and written with them,
+// however the model spelt it.
+func (e replacement) apply(text string) (string, int, error) {
+	old, new := e.Old, e.New
+	if old == "" {
+		return "", 0, fmt.Errorf("old is empty. Name the text to replace.")
+	}
+	if crlf(text) && !strings.Contains(text, old) {
+		old, new = withCRLF(old), withCRLF(new)
+	} else if crlf(text) && !strings.Contains(new, "\r\n") {
+		new = withCRLF(new)
+	}
+	n := strings.Count(text, old)
+	switch {
+	case n == 0:
+		return "", 0, fmt.Errorf("the old text does not occur.%s", nearest(text, e.Old))
+	case n > 1 && !e.ReplaceAll:
+		return "", 0, fmt.Errorf("the old text occurs %d times. Give more of what is around it, or set replace_all.", n)
+	case n == 1 || e.ReplaceAll:
+	}
+	at := 1 + strings.Count(text[:strings.Index(text, old)], "\n")
+	return strings.ReplaceAll(text, old, new), at, nil
+}
+
+// crlf tells whether every line of a text ends in CRLF.
+func crlf(text string) bool {
+	n := strings.Count(text, "\n")
+	return n > 0 && strings.Count(text, "\r\n") == n
+}
+
+func withCRLF(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
+}
+
+// nearest names the line that looks most like the first line of the text that was not found.
+func nearest(text, old string) string {
+	want := ""
+	for l := range strings.SplitSeq(old, "\n") {
+		if want = strings.TrimSpace(l); want != "" {
+			break
+		}
+	}
+	best, bestLine, bestAt := 0, "", 0
+	for i, l := range strings.Split(text, "\n") {
+		if score := alike(strings.TrimSpace(l), want); score > best {
+			best, bestLine, bestAt = score, strings.TrimSuffix(l, "\r"), i+1
+		}
+	}
+	if best*2 < len(want) || want == "" {
+		return " Read the file again."
+	}
+	return fmt.Sprintf(" The nearest is line %d: %q.", bestAt, clipLine(bestLine))
+}
+
+// alike counts the bytes two lines share at their beginning and end.
+func alike(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	m := 0
+	for m < len(a)-n && m < len(b)-n && a[len(a)-1-m] == b[len(b)-1-m] {
+		m++
+	}
+	return n + m
+}
+
+func (t editTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
+	return t.o.replace(env, pl)
+}
+
+// Probe tells from the file itself what became of a call.
+func (t editTool) Probe(_ context.Context, env session.ToolEnv, pl session.Plan) (session.Finding, error) {
+	return t.o.probe(env, pl)
+}

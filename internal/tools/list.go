@@ -1,0 +1,93 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"holdfast/session"
+)
+
+type listArgs struct {
+	Path string `json:"path,omitempty"`
+}
+
+const maxEntries = 1000
+
+type listTool struct{ o Options }
+
+func (listTool) Spec() session.ToolSpec {
+	return spec("list", "List a folder: folders end in a slash, files show their size. Default: the working directory.",
+		`{"type":"object","properties":{"path":{"type":"string"}},"additionalProperties":false}`)
+}
+func (listTool) Class() session.Class { return session.ReadOnly }
+func (listTool) Kind() session.Kind   { return session.KindRead }
+func (listTool) Version() string      { return "1" }
+
+func (t listTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
+	var in listArgs
+	if err := decodeArgs("list", args, &in); err != nil {
+		return session.Plan{}, err
+	}
+	p, err := t.o.locate(env, orDot(in.Path))
+	if err != nil {
+		return session.Plan{}, err
+	}
+	return plan(in, "List "+shown(env, p.abs), p.abs)
+}
+
+func orDot(path string) string {
+	if path == "" {
+		return "."
+	}
+	return path
+}
+
+func (t listTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
+	var in listArgs
+	if err := stored(pl, &in); err != nil {
+		return session.Output{}, err
+	}
+	p, err := t.o.locate(env, orDot(in.Path))
+	if err != nil {
+		return session.Output{}, err
+	}
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return session.Output{}, failf("%s cannot be listed: %v.", orDot(in.Path), plainError(err))
+	}
+	defer func() { _ = root.Close() }()
+	dir, err := root.Open(p.rel)
+	if err != nil {
+		return session.Output{}, failf("%s cannot be listed: %v.", orDot(in.Path), plainError(err))
+	}
+	defer func() { _ = dir.Close() }()
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return session.Output{}, failf("%s cannot be listed: %v.", orDot(in.Path), plainError(err))
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	var b strings.Builder
+	for i, e := range entries {
+		if i == maxEntries {
+			fmt.Fprintf(&b, "[%d more; use glob]\n", len(entries)-i)
+			break
+		}
+		size := ""
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			size = fmt.Sprintf("\t%d", info.Size())
+		}
+		name := e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		b.WriteString(name + size + "\n")
+	}
+	if len(entries) == 0 {
+		b.WriteString("[empty folder]")
+	}
+	return session.Output{Text: clip(strings.TrimSuffix(b.String(), "\n"), maxResult, "; use glob")}, nil
+}

@@ -1,0 +1,206 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"holdfast/internal/proc"
+	"holdfast/session"
+)
+
+type shellArgs struct {
+	Command        string `json:"command"`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty"`
+}
+
+const (
+	defaultTimeout = 120
+	maxTimeout     = 3600
+	outputCap      = 64 << 20 // bytes on disk after which a command is stopped
+	progressEvery  = 500 * time.Millisecond
+)
+
+type shellTool struct{ o Options }
+
+func (shellTool) Spec() session.ToolSpec {
+	return spec("shell", "Run a command in the working directory. Standard input is closed. The result has the end and the beginning of the output and the exit code. "+
+		"A command that leaves a process in the background returns at once.",
+		`{"type":"object","properties":{"command":{"type":"string"},"timeout_seconds":{"type":"integer","description":"120 unless told, at most 3600"}},`+
+			`"required":["command"],"additionalProperties":false}`)
+}
+func (shellTool) Class() session.Class { return session.Unknown }
+func (shellTool) Kind() session.Kind   { return session.KindExecute }
+func (shellTool) Version() string      { return "1" }
+
+func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
+	var in shellArgs
+	if err := decodeArgs("shell", args, &in); err != nil {
+		return session.Plan{}, err
+	}
+	if strings.TrimSpace(in.Command) == "" {
+		return session.Plan{}, failf("The command is empty.")
+	}
+	if in.TimeoutSeconds < 0 || in.TimeoutSeconds > maxTimeout {
+		return session.Plan{}, failf("timeout_seconds must be from 1 to %d.", maxTimeout)
+	}
+	if in.TimeoutSeconds == 0 {
+		in.TimeoutSeconds = defaultTimeout
+	}
+	pl, err := plan(in, in.Command)
+	pl.Command, pl.TimeoutMs = in.Command, int64(in.TimeoutSeconds)*1000
+	return pl, err
+}
+
+func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan, progress func(session.Output)) (session.Output, error) {
+	shell := "/bin/sh"
+	if bash, err := exec.LookPath("bash"); err == nil {
+		shell = bash
+	}
+	h, err := proc.Start(proc.Spec{Dir: env.RunDir, Argv: []string{shell, "-c", pl.Command}, Cwd: env.Cwd, Env: env.Env,
+		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: outputCap})
+	if err != nil {
+		return session.Output{}, failf("The command could not be started: %v.", err)
+	}
+	return t.wait(ctx, h, progress)
+}
+
+// Reattach waits for a command that outlived the process which started it.
+func (t shellTool) Reattach(ctx context.Context, env session.ToolEnv, _ session.Plan, progress func(session.Output)) (session.Output, error) {
+	return t.wait(ctx, proc.Open(env.RunDir), progress)
+}
+
+// Kill ends a command with everything it started.
+func (t shellTool) Kill(ctx context.Context, env session.ToolEnv) (session.Output, error) {
+	h := proc.Open(env.RunDir)
+	r, err := h.Stop(ctx, "user")
+	return result(h, r, err)
+}
+
+// wait follows a command to its end and shows what it prints about twice a second.
+func (t shellTool) wait(ctx context.Context, h *proc.Handle, progress func(session.Output)) (session.Output, error) {
+	done := make(chan struct{})
+	watched := make(chan struct{})
+	go func() { // waited for below
+		defer close(watched)
+		follow(h, done, progress)
+	}()
+	r, err := h.Wait(ctx)
+	close(done)
+	<-watched
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		if t.o.IsDetach != nil && t.o.IsDetach(cause) {
+			return session.Output{}, cause
+		}
+		r, err = h.Stop(context.WithoutCancel(ctx), "user")
+	}
+	return result(h, r, err)
+}
+
+func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output)) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for last := int64(0); ; {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			if v, err := h.Output(maxResult, false); err == nil && v.Total != last {
+				last = v.Total
+				progress(session.Output{Text: plainText(v)})
+			}
+		}
+	}
+}
+
+// result turns a receipt into what the model reads.
+func result(h *proc.Handle, r proc.Result, err error) (session.Output, error) {
+	if errors.Is(err, proc.ErrNoReceipt) {
+		return session.Output{}, &session.LostError{Message: "The command's supervisor was lost without a receipt."}
+	}
+	if err != nil {
+		return session.Output{}, err
+	}
+	v, err := h.Output(maxResult, true)
+	if err != nil {
+		return session.Output{}, err
+	}
+	out := session.Output{Text: plainText(v), Digest: v.Digest, ExitCode: r.ExitCode, Signal: r.Signal, Stopped: r.Stopped}
+	out.IsError = r.Stopped != "" || r.ExitCode == nil || *r.ExitCode != 0
+	if out.Text != "" && !strings.HasSuffix(out.Text, "\n") {
+		out.Text += "\n"
+	}
+	out.Text += ending(r)
+	return out, nil
+}
+
+// ending is the last line of a result.
+func ending(r proc.Result) string {
+	var parts []string
+	switch {
+	case r.Failure != "":
+		parts = append(parts, "could not be started: "+r.Failure)
+	case r.Stopped == "user":
+		parts = append(parts, "it had started and was stopped by the user; it may have had effects")
+	case r.Stopped == "deadline":
+		parts = append(parts, "it was stopped at its time limit; it may have had effects")
+	case r.Stopped == "output_cap":
+		parts = append(parts, "it was stopped because it printed too much")
+	}
+	if r.ExitCode != nil && r.Failure == "" {
+		parts = append(parts, fmt.Sprintf("exit code %d", *r.ExitCode))
+	}
+	if r.Signal != "" {
+		parts = append(parts, "ended by "+r.Signal)
+	}
+	if r.Left > 0 {
+		parts = append(parts, fmt.Sprintf("%d process(es) left running in the background", r.Left))
+	}
+	return "[" + strings.Join(parts, "; ") + "]"
+}
+
+// escapes are the terminal's control sequences.
+var escapes = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)|[@-Z\\\\-_])")
+
+// plainText is an output without control sequences and with every byte that is no text marked.
+func plainText(v proc.View) string {
+	clean := func(b []byte) string {
+		s := escapes.ReplaceAllString(string(b), "")
+		return strings.Map(func(r rune) rune {
+			if r < ' ' && r != '\n' && r != '\t' {
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(strings.ReplaceAll(s, "\r\n", "\n"), "\uFFFD"))
+	}
+	if v.Cut == 0 {
+		return clean(v.Head) + clean(v.Tail)
+	}
+	return clean(v.Head) + fmt.Sprintf("\n[%d bytes cut here]\n", v.Cut) + clean(v.Tail)
+}
+
+// Probe tells from the command's folder what became of it.
+func (t shellTool) Probe(_ context.Context, env session.ToolEnv, _ session.Plan) (session.Finding, error) {
+	h := proc.Open(env.RunDir)
+	st, err := h.State()
+	if err != nil {
+		return session.Finding{Fact: session.FactUnknown, Note: "The command's records cannot be read: " + err.Error()}, nil
+	}
+	switch st.Verdict {
+	case proc.Done:
+		out, err := result(h, st.Result, nil)
+		return session.Finding{Fact: session.FactCompleted, By: session.SettledByReceipt, Output: &out}, err
+	case proc.Live, proc.Orphaned:
+		return session.Finding{Fact: session.FactRunning}, nil
+	case proc.NotStarted:
+		return session.Finding{Fact: session.FactNotStarted, By: session.SettledByReceipt, Note: "The command never began."}, nil
+	case proc.Rebooted:
+		return session.Finding{Fact: session.FactUnknown, Note: "The machine was restarted while it ran."}, nil
+	}
+	return session.Finding{Fact: session.FactUnknown, Note: "Its supervisor was lost without a receipt."}, nil
+}
