@@ -33,10 +33,6 @@ func Start(spec Spec) (*Handle, error) {
 	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of a command: %w", err)
 	}
-	if err := put(spec.Dir, "spec", spec, true); err != nil {
-		return nil, err
-	}
-	point("proc.spec")
 	claim, err := os.OpenFile(path(spec.Dir, "alive"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("claim the command: %w", err)
@@ -47,6 +43,10 @@ func Start(spec Spec) (*Handle, error) {
 		return nil, fmt.Errorf("claim the command: %w", err)
 	}
 	point("proc.claimed")
+	if err := put(spec.Dir, "spec", spec, true); err != nil {
+		return nil, err
+	}
+	point("proc.spec")
 	if err := launch(spec.Dir, claim); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -110,7 +111,7 @@ func (s *supervisor) run() error {
 	go func() { done <- cmd.Wait() }() // received below, always
 	r.Stopped = s.watch(cmd.Process.Pid, done)
 	point("supervisor.exited")
-	if st, ok := cmd.ProcessState.Sys().(unix.WaitStatus); ok && st.Signaled() {
+	if st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && st.Signaled() {
 		r.Signal = unix.SignalName(st.Signal())
 	} else {
 		code := cmd.ProcessState.ExitCode()
