@@ -1,0 +1,352 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"holdfast/session"
+)
+
+func TestTools_StayInsideTheWorkspace(t *testing.T) {
+	b := newBench(t)
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"folder": outside, "file": filepath.Join(outside, "secret"), "dangling": filepath.Join(outside, "new")} {
+		if err := os.Symlink(target, b.path(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{filepath.Join(outside, "secret"), "../x", "folder/secret", "folder/new/deep", "file", "dangling", "/etc/passwd", "a/../../x"} {
+		for tool, a := range map[string]args{"read": {"path": path}, "write": {"path": path, "content": "x"},
+			"edit": {"path": path, "edits": []args{{"old": "secret", "new": "x"}}}, "list": {"path": path}, "grep": {"path": path, "pattern": "secret"}, "glob": {"path": path, "pattern": "*"}} {
+			if msg := b.refused(tool, a); !strings.Contains(msg, "outside the workspace") {
+				t.Errorf("%s %s: %s", tool, path, msg)
+			}
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(outside, "secret")); err != nil || string(text) != "secret" {
+		t.Errorf("the file outside is %q, %v", text, err)
+	}
+	if out := b.must("grep", args{"pattern": "secret"}); out.Text != "[no match]" {
+		t.Errorf("a search followed a link: %s", out.Text)
+	}
+	b.refused("write", args{"path": ".git/config", "content": "x"})
+}
+
+func TestTools_RootUnderALinkAndStateDirectory(t *testing.T) {
+	b := newBench(t)
+	b.put("a.txt", "one\n")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(b.env.Cwd, link); err != nil {
+		t.Fatal(err)
+	}
+	b.env.Cwd, b.env.Roots = link, []string{link}
+	if out := b.must("read", args{"path": "a.txt"}); !strings.Contains(out.Text, "one") {
+		t.Errorf("read below a linked root: %s", out.Text)
+	}
+	b.must("write", args{"path": "new/deep.txt", "content": "x"})
+	b.opt.StateDir = filepath.Join(link, "state")
+	b.put("state/holdfast.db", "x")
+	b.refused("read", args{"path": "state/holdfast.db"})
+	b.refused("write", args{"path": "state/new", "content": "x"})
+}
+
+func TestWrite_ReplacesOnlyWhatWasRead(t *testing.T) {
+	b := newBench(t)
+	b.must("write", args{"path": "a.txt", "content": "one\n"})
+	b.refused("write", args{"path": "a.txt", "content": "two\n"})
+	version := versionOf(digestOf([]byte("one\n")))
+	if out := b.must("read", args{"path": "a.txt"}); !strings.Contains(out.Text, "version "+version) {
+		t.Errorf("read does not show the version: %s", out.Text)
+	}
+	b.put("a.txt", "the user's\n")
+	b.refused("write", args{"path": "a.txt", "content": "two\n", "version": version})
+	if b.get("a.txt") != "the user's\n" {
+		t.Error("an outside change was overwritten")
+	}
+	b.must("write", args{"path": "a.txt", "content": "two\n", "version": versionOf(digestOf([]byte("the user's\n")))})
+	if b.get("a.txt") != "two\n" {
+		t.Error("the file was not replaced")
+	}
+}
+
+// A change between the plan (which the user approves) and the run is noticed.
+func TestWrite_ChangeAfterThePlan(t *testing.T) {
+	b := newBench(t)
+	b.put("a.txt", "one\n")
+	for name, a := range map[string]args{"write": {"path": "a.txt", "content": "two\n", "version": versionOf(digestOf([]byte("one\n")))},
+		"edit": {"path": "a.txt", "edits": []args{{"old": "one", "new": "two"}}}} {
+		raw, _ := json.Marshal(a)
+		b.put("a.txt", "one\n")
+		pl, err := b.tool(name).Plan(b.env, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.put("a.txt", "the user's\n")
+		if _, err := b.tool(name).Run(t.Context(), b.env, pl, nil); err == nil {
+			t.Errorf("%s wrote over a change", name)
+		}
+		if b.get("a.txt") != "the user's\n" {
+			t.Errorf("%s: the user's change is lost", name)
+		}
+	}
+	raw, _ := json.Marshal(args{"path": "new.txt", "content": "agent"})
+	pl, err := b.tool("write").Plan(b.env, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.put("new.txt", "user")
+	if _, err := b.tool("write").Run(t.Context(), b.env, pl, nil); err == nil || b.get("new.txt") != "user" {
+		t.Errorf("a new file replaced one that appeared: %v", err)
+	}
+}
+
+func TestWrite_KeepsPermissionsAndLinks(t *testing.T) {
+	b := newBench(t)
+	b.put("real.sh", "#!/bin/sh\necho one\n")
+	if err := os.Chmod(b.path("real.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real.sh", b.path("link.sh")); err != nil {
+		t.Fatal(err)
+	}
+	b.must("edit", args{"path": "link.sh", "edits": []args{{"old": "one", "new": "two"}}})
+	if b.get("real.sh") != "#!/bin/sh\necho two\n" {
+		t.Errorf("the link's target is %q", b.get("real.sh"))
+	}
+	if st, err := os.Lstat(b.path("link.sh")); err != nil || st.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link was replaced by a file")
+	}
+	if st, err := os.Stat(b.path("real.sh")); err != nil || st.Mode().Perm() != 0o755 {
+		t.Errorf("permissions became %v", st.Mode())
+	}
+	if left, _ := filepath.Glob(b.path(tempMark + "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestProbe_SaysFromTheFileWhatHappened(t *testing.T) {
+	b := newBench(t)
+	b.put("a.txt", "one\n")
+	raw, _ := json.Marshal(args{"path": "a.txt", "edits": []args{{"old": "one", "new": "two"}}})
+	pl, err := b.tool("edit").Plan(b.env, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := func() session.Fact {
+		t.Helper()
+		f, err := b.tool("edit").(session.Prober).Probe(t.Context(), b.env, pl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Fact
+	}
+	b.put(tempMark+"0011", "half")
+	if got := probe(); got != session.FactNotStarted {
+		t.Errorf("before: %s", got)
+	}
+	if _, err := os.Stat(b.path(tempMark + "0011")); err == nil {
+		t.Error("a leftover stays")
+	}
+	if _, err := b.tool("edit").Run(t.Context(), b.env, pl, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := probe(); got != session.FactCompleted {
+		t.Errorf("after: %s", got)
+	}
+	b.put("a.txt", "something else\n")
+	if got := probe(); got != session.FactUnknown {
+		t.Errorf("neither: %s", got)
+	}
+	if err := os.Remove(b.path("a.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if got := probe(); got != session.FactUnknown {
+		t.Errorf("removed: %s", got)
+	}
+}
+
+// An edit changes the bytes it names and no others, whatever the line ends, marks and final newline.
+func TestEdit_KeepsEveryOtherByte(t *testing.T) {
+	b := newBench(t)
+	rapid.Check(t, func(r *rapid.T) {
+		end := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(r, "end")
+		lines := rapid.SliceOfN(rapid.StringMatching(`[a-zé€ \t]{0,12}`), 1, 8).Draw(r, "lines")
+		mark := rapid.SampledFrom([]string{"", "\ufeff"}).Draw(r, "mark")
+		final := rapid.SampledFrom([]string{"", end}).Draw(r, "final")
+		at := rapid.IntRange(0, len(lines)).Draw(r, "at")
+		before := strings.Join(append(append([]string{}, lines[:at]...), ""), end)
+		after := strings.Join(append([]string{""}, lines[at:]...), end)
+		old, replacement := "NAMED"+end+"LINE", "new\nlines\nhere"
+		b.put("f", mark+before+old+after+final)
+		sent := old
+		if rapid.Bool().Draw(r, "plain") {
+			sent = strings.ReplaceAll(old, "\r\n", "\n") // models spell line ends so
+		}
+		b.must("edit", args{"path": "f", "edits": []args{{"old": sent, "new": replacement}}})
+		want := mark + before + strings.ReplaceAll(replacement, "\n", end) + after + final
+		if got := b.get("f"); got != want {
+			r.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestEdit_ClearFailures(t *testing.T) {
+	b := newBench(t)
+	b.put("a.txt", "alpha beta\ngamma\ngamma\n")
+	for name, c := range map[string]struct {
+		edits []args
+		want  string
+	}{
+		"not found": {[]args{{"old": "alpha bet\tx", "new": "y"}}, `line 1: "alpha beta"`},
+		"ambiguous": {[]args{{"old": "gamma", "new": "y"}}, "occurs 2 times"},
+		"second":    {[]args{{"old": "alpha", "new": "x"}, {"old": "nowhere", "new": "y"}}, "Edit 2"},
+		"nothing":   {[]args{{"old": "beta", "new": "beta"}}, "change nothing"},
+		"empty":     {[]args{{"old": "", "new": "x"}}, "old is empty"},
+		"none":      {[]args{}, "no edits"},
+	} {
+		if msg := b.refused("edit", args{"path": "a.txt", "edits": c.edits}); !strings.Contains(msg, c.want) {
+			t.Errorf("%s: %s", name, msg)
+		}
+		if b.get("a.txt") != "alpha beta\ngamma\ngamma\n" {
+			t.Fatalf("%s: the file changed", name)
+		}
+	}
+	b.must("edit", args{"path": "a.txt", "edits": []args{{"old": "gamma", "new": "delta", "replace_all": true}}})
+	b.put("latin1", "caf\xe9\n")
+	b.refused("edit", args{"path": "latin1", "edits": []args{{"old": "caf", "new": "x"}}})
+}
+
+// A process killed in a large write leaves the old or the new file, never a mixture.
+func TestWrite_KilledLeavesOldOrNew(t *testing.T) {
+	b := newBench(t)
+	path := b.path("big")
+	for i := range 10 {
+		b.put("big", strings.Repeat("old\n", 100))
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "TOOLS_TEST_WRITE="+path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, i+1)); err != nil { // it is writing
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // killed
+		text := b.get("big")
+		if n := strings.Count(text, text[:4]); n*4 != len(text) || n != 100 && n != bigLines {
+			t.Fatalf("the file is a mixture: %d bytes", len(text))
+		}
+	}
+}
+
+const bigLines = 1 << 20
+
+// writeForever replaces a file again and again until it is killed.
+func writeForever(path string) {
+	p := place{root: filepath.Dir(path), rel: filepath.Base(path), abs: path}
+	for i := 0; ; i++ {
+		before, err := p.digest()
+		if err != nil {
+			os.Exit(1)
+		}
+		text := strings.Repeat(fmt.Sprintf("%03d\n", i%1000), bigLines)
+		fmt.Print(".")
+		if err := p.swap(session.FileChange{Path: path, Before: before, After: digestOf([]byte(text)), NewText: text}); err != nil {
+			os.Exit(1)
+		}
+	}
+}
+
+func TestReaders(t *testing.T) {
+	b := newBench(t)
+	b.put("dir/a.go", "package a\n\nfunc Alpha() {}\n")
+	b.put("dir/b.txt", "alpha\nbeta\ngamma\n")
+	b.put("bin", "a\x00b")
+	b.put("empty", "")
+	for name, c := range map[string]struct {
+		tool string
+		args args
+		want string
+	}{
+		"range":       {"read", args{"path": "dir/b.txt", "offset": 2, "limit": 1}, "2\tbeta\n[lines 2-2 of 3"},
+		"past end":    {"read", args{"path": "dir/b.txt", "offset": 9}, "the file has 3 lines"},
+		"binary":      {"read", args{"path": "bin"}, "binary file, 3 bytes"},
+		"empty":       {"read", args{"path": "empty"}, "[empty file"},
+		"list":        {"list", args{}, "bin\t3\ndir/\nempty\t0"},
+		"glob":        {"glob", args{"pattern": "*.go"}, "dir/a.go"},
+		"glob none":   {"glob", args{"pattern": "*.rs"}, "[no file matches]"},
+		"grep":        {"grep", args{"pattern": "^al.ha$"}, "dir/b.txt:1: alpha"},
+		"grep around": {"grep", args{"pattern": "beta", "context": 1}, "dir/b.txt-1- alpha\ndir/b.txt:2: beta\ndir/b.txt-3- gamma"},
+		"grep glob":   {"grep", args{"pattern": "(?i)alpha", "glob": "*.go"}, "dir/a.go:3:"},
+		"literal":     {"grep", args{"pattern": "Alpha()", "literal": true}, "dir/a.go:3:"},
+		"one file":    {"grep", args{"pattern": "gamma", "path": "dir/b.txt"}, "dir/b.txt:3: gamma"},
+	} {
+		if out := b.must(c.tool, c.args); !strings.Contains(out.Text, c.want) {
+			t.Errorf("%s: %q does not hold %q", name, out.Text, c.want)
+		}
+	}
+	for name, c := range map[string]struct {
+		tool string
+		args any
+		want string
+	}{
+		"missing file": {"read", args{"path": "nope"}, "does not exist"},
+		"folder":       {"read", args{"path": "dir"}, "cannot be read"},
+		"bad regexp":   {"grep", args{"pattern": "("}, "not a regular expression"},
+		"bad glob":     {"glob", args{"pattern": "["}, "not a glob pattern"},
+		"wrong type":   {"read", args{"path": 1}, `"path"`},
+		"unknown":      {"read", args{"path": "bin", "bogus": 1}, "bogus"},
+		"no object":    {"read", []int{1}, "JSON object"},
+		"negative":     {"read", args{"path": "bin", "offset": -1}, "negative"},
+	} {
+		if msg := b.refused(c.tool, c.args); !strings.Contains(msg, c.want) {
+			t.Errorf("%s: %q does not hold %q", name, msg, c.want)
+		}
+	}
+}
+
+func TestSearch_LeavesOutWhatGitIgnores(t *testing.T) {
+	b := newBench(t)
+	b.put("kept.txt", "needle\n")
+	b.put("ignored/x.txt", "needle\n")
+	b.put(".gitignore", "ignored/\n")
+	cmd := exec.Command("git", "init", "-q")
+	cmd.Dir = b.env.Cwd
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v\n%s", err, out)
+	}
+	if out := b.must("grep", args{"pattern": "needle"}); out.Text != "kept.txt:1: needle" {
+		t.Errorf("grep: %s", out.Text)
+	}
+	if out := b.must("glob", args{"pattern": "*.txt"}); out.Text != "kept.txt" {
+		t.Errorf("glob: %s", out.Text)
+	}
+}
+
+func TestRead_LongLinesAndFilesAreCutBetweenCharacters(t *testing.T) {
+	b := newBench(t)
+	b.put("long", strings.Repeat("é€😀", 5000)+"\n"+strings.Repeat("line\n", 20000))
+	out := b.must("read", args{"path": "long", "limit": 20000})
+	if len(out.Text) > maxResult+maxLine+200 || strings.ContainsRune(out.Text, '\uFFFD') || !strings.Contains(out.Text, "[line cut]") {
+		t.Errorf("%d bytes, ends %q", len(out.Text), out.Text[len(out.Text)-80:])
+	}
+	if strings.ToValidUTF8(out.Text, "!") != out.Text {
+		t.Error("cut inside a character")
+	}
+}
