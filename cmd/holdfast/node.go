@@ -146,6 +146,7 @@ func (n *node) watch(ctx context.Context, home string) {
 		case <-ctx.Done():
 			return
 		case <-n.inst.Bell():
+			n.engine.SetShared(true) // somebody else rang
 			n.engine.Ring()
 		case <-tick.C:
 			seconds++
@@ -191,6 +192,7 @@ func (n *node) recover(ctx context.Context, home string) {
 		n.log.Error().Err(err).Msg("listing instances failed")
 	}
 	n.engine.SetShared(len(others) > 0)
+	n.inst.Poke(others...) // they should know that we are here
 	n.bury(ctx, home, others)
 	if err := n.engine.TakeUnowned(ctx); err != nil {
 		n.log.Error().Err(err).Msg("taking unowned work failed")
