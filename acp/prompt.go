@@ -22,6 +22,7 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 	if f == nil {
 		return &invalid{"sessionId", "open the session with session/load or session/resume first"}
 	}
+	req.Params = nil // a prompt stays open for long, and its line may be large
 	text, blocks, err := flatten(p.Prompt)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func decodeInto(raw json.RawMessage, v any, at string) error {
 	return decode(raw, reflect.ValueOf(v).Elem(), at)
 }
 
-var rawType = reflect.TypeFor[any]()
+var anyType = reflect.TypeFor[any]()
 
 // decode reads raw, which is not null, into v.
 func decode(raw json.RawMessage, v reflect.Value, at string) error {
@@ -138,7 +138,7 @@ func decodeMap(raw json.RawMessage, v reflect.Value, at string) error {
 	if err != nil {
 		return err
 	}
-	if v.Type().Elem() == rawType { // free-form: plain Go values
+	if v.Type().Elem() == anyType { // free-form: plain Go values
 		out := map[string]any{}
 		for name, member := range m {
 			var value any

@@ -78,22 +78,22 @@ func decodeUnion(raw json.RawMessage, u union, at string) error {
 			return &MemberError{at + "." + u.tag, "want a string, got " + kind(t)}
 		}
 	}
-	var untagged *variant
+	var fallback *variant // what the value is taken for when nothing fits: to say which member is missing
 	for i := range u.variants {
 		v := &u.variants[i]
 		switch {
 		case v.value != "" && v.value == value:
 			return decodeVariant(raw, v, at)
-		case v.value == "" && has(m, v.required):
+		case v.value != "":
+		case has(m, v.required, false):
 			return decodeVariant(raw, v, at)
-		case v.value == "" && (value == "" || value == v.name):
-			untagged = v
+		case has(m, v.required, true), fallback == nil && u.tag != "" && (value == "" || value == v.name):
+			fallback = v
 		}
 	}
-	if untagged != nil && u.tag != "" {
-		return decodeVariant(raw, untagged, at) // says which member is missing
-	}
 	switch {
+	case fallback != nil:
+		return decodeVariant(raw, fallback, at)
 	case u.tag == "":
 		return &MemberError{at, "fits none of the known shapes"}
 	case value == "":
@@ -103,9 +103,10 @@ func decodeUnion(raw json.RawMessage, u union, at string) error {
 	return nil
 }
 
-func has(m map[string]json.RawMessage, required []string) bool {
+// has tells whether all of the members are there; null counts only when nulls does.
+func has(m map[string]json.RawMessage, required []string, nulls bool) bool {
 	for _, name := range required {
-		if _, ok := m[name]; !ok {
+		if member, ok := m[name]; !ok || !nulls && kind(member) == "null" {
 			return false
 		}
 	}

@@ -40,6 +40,7 @@ func serveACP(model string) error {
 		Initialized: func() { s.timer = time.AfterFunc(admitAfter, s.want) },
 		Wanted:      s.want,
 	})
+	signal.Ignore(syscall.SIGPIPE) // a client that closed its side ends the connection, not the process
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	agent.Serve(func(h rpc.Handler) *rpc.Conn {

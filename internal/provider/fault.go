@@ -82,7 +82,7 @@ func (m *OpenAI) broken(ctx context.Context, dog *watchdog, x exchange, err erro
 		return &session.ModelError{Kind: session.ModelNetwork, Message: m.describe(err), Err: err}
 	case errors.As(err, &event):
 		return m.event(event.Event.Data)
-	case false:
+	case x.body.page:
 		return m.page(x.body.head)
 	case x.body.err != nil:
 		return &session.ModelError{Kind: session.ModelNetwork, Message: "the connection broke in the middle of the answer", Err: x.body.err}
