@@ -221,9 +221,6 @@ func commandsUpdate() update {
 // initialize is answered before anything slow.
 func (a *Agent) initialize(req *rpc.Request) {
 	p, err := parse[v1.InitializeRequest](req)
-	if err == nil && (p.ProtocolVersion < 0 || p.ProtocolVersion > 65535) {
-		err = &invalid{"params.protocolVersion", "want an integer from 0 to 65535"}
-	}
 	if err != nil {
 		req.Fail(toError(err, ""))
 		return

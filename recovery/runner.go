@@ -55,7 +55,6 @@ type gathering struct {
 	open      []session.Item
 	approvals []session.Approval
 	streaming bool
-	cut       string // how the interrupted answer ends
 	findings  map[session.EffectID]session.Finding
 }
 

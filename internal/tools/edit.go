@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -59,7 +60,7 @@ func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 	for i, e := range in.Edits {
 		at := 0
 		if text, at, err = e.apply(text); err != nil {
-			return session.Plan{}, failf("Edit %d of %s: %v Nothing was changed.", i+1, in.Path, err)
+			return session.Plan{}, failf("Edit %d of %s: %v. Nothing was changed.", i+1, in.Path, err)
 		}
 		if i == 0 {
 			line = at
@@ -82,7 +83,7 @@ func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 func (e replacement) apply(text string) (string, int, error) {
 	old, new := e.Old, e.New
 	if old == "" {
-		return "", 0, fmt.Errorf("old is empty. Name the text to replace.")
+		return "", 0, errors.New("old is empty; name the text to replace")
 	}
 	if crlf(text) && !strings.Contains(text, old) {
 		old, new = withCRLF(old), withCRLF(new)
@@ -92,9 +93,9 @@ func (e replacement) apply(text string) (string, int, error) {
 	n := strings.Count(text, old)
 	switch {
 	case n == 0:
-		return "", 0, fmt.Errorf("the old text does not occur.%s", nearest(text, e.Old))
+		return "", 0, fmt.Errorf("the old text does not occur; %s", nearest(text, e.Old))
 	case n > 1 && !e.ReplaceAll:
-		return "", 0, fmt.Errorf("the old text occurs %d times. Give more of what is around it, or set replace_all.", n)
+		return "", 0, fmt.Errorf("the old text occurs %d times; give more of what is around it, or set replace_all", n)
 	case n == 1 || e.ReplaceAll:
 	}
 	at := 1 + strings.Count(text[:strings.Index(text, old)], "\n")
@@ -126,9 +127,9 @@ func nearest(text, old string) string {
 		}
 	}
 	if best*2 < len(want) || want == "" {
-		return " Read the file again."
+		return "read the file again"
 	}
-	return fmt.Sprintf(" The nearest is line %d: %q.", bestAt, clipLine(bestLine))
+	return fmt.Sprintf("the nearest is line %d: %q", bestAt, clipLine(bestLine))
 }
 
 // alike counts the bytes two lines share at their beginning and end.
