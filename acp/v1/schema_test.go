@@ -228,7 +228,9 @@ func (f filler) fields(v reflect.Value, depth int) {
 func (f filler) choose(u union, name string, depth int) {
 	for _, v := range u.variants {
 		key := name + "." + v.value + v.name
-		f.seen[key] = f.seen[key]
+		if !f.seen[key] {
+			f.seen[key] = false // known, not yet filled
+		}
 	}
 	c := u.variants[f.r.IntN(len(u.variants))]
 	f.seen[name+"."+c.value+c.name] = true
