@@ -60,6 +60,9 @@ func (f *follower) goalSuffix() string {
 		return ""
 	}
 	objective, _, _ := strings.Cut(v.Objective, "\n")
+	if r := []rune(objective); len(r) > 60 {
+		objective = string(r[:60]) + "…"
+	}
 	return ", goal: " + objective
 }
 

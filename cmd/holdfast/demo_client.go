@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"holdfast/internal/proc"
+)
+
+// demoLimit is how long any one step of the demo may take.
+const demoLimit = 2 * time.Minute
+
+// demoAgent is the editor's end of one agent process.
+type demoAgent struct {
+	d    *demoRun
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	errs bytes.Buffer
+
+	mu      sync.Mutex
+	next    int
+	answers map[int]json.RawMessage
+	changed chan struct{}
+	ended   chan struct{}
+}
+
+type demoMessage struct {
+	ID     *json.RawMessage `json:"id"`
+	Method string           `json:"method"`
+	Params json.RawMessage  `json:"params"`
+}
+
+// read takes what the agent sends, and answers its questions as the user of this demo: yes, once.
+func (a *demoAgent) read(out io.Reader) {
+	r := bufio.NewReaderSize(out, 1<<20)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		var m demoMessage
+		if json.Unmarshal(line, &m) != nil {
+			continue
+		}
+		switch {
+		case m.Method == "session/request_permission":
+			a.permit(m)
+		case m.Method == "" && m.ID != nil:
+			var id int
+			if json.Unmarshal(*m.ID, &id) == nil {
+				a.mu.Lock()
+				a.answers[id] = line
+				a.mu.Unlock()
+			}
+		}
+		select {
+		case a.changed <- struct{}{}:
+		default:
+		}
+	}
+	_ = a.cmd.Wait() // it may have been killed
+	close(a.ended)
+}
+
+func (a *demoAgent) permit(m demoMessage) {
+	var p struct {
+		ToolCall struct {
+			Title string `json:"title"`
+		} `json:"toolCall"`
+	}
+	if json.Unmarshal(m.Params, &p) == nil {
+		a.d.say("the agent asks: %s\n  answered: allow once", p.ToolCall.Title)
+	}
+	a.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": "allow_once"}}})
+}
+
+func (a *demoAgent) send(v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("demo: encode %T: %v", v, err))
+	}
+	_, _ = a.in.Write(append(b, '\n')) // an agent that is gone is noticed by its end
+}
+
+// call sends a request and waits for its answer.
+func (a *demoAgent) call(method string, params, result any) error {
+	a.mu.Lock()
+	a.next++
+	id := a.next
+	a.mu.Unlock()
+	a.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	var line json.RawMessage
+	err := a.until("an answer to "+method, func() (bool, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		line = a.answers[id]
+		return line != nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	var m struct {
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return fmt.Errorf("read the answer to %s: %w", method, err)
+	}
+	if m.Error != nil {
+		return fmt.Errorf("%s: %s", method, m.Error.Message)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(m.Result, result)
+}
+
+// until waits for a fact.
+func (a *demoAgent) until(what string, ok func() (bool, error)) error {
+	limit := time.NewTimer(demoLimit)
+	defer limit.Stop()
+	look := time.NewTicker(30 * time.Millisecond)
+	defer look.Stop()
+	for {
+		if done, err := ok(); done || err != nil {
+			return err
+		}
+		select {
+		case <-a.changed:
+		case <-look.C:
+		case <-a.ended:
+			return fmt.Errorf("the agent ended while waiting until %s: %s", what, errText(&a.errs))
+		case <-a.d.ctx.Done():
+			return errors.New("interrupted")
+		case <-limit.C:
+			return fmt.Errorf("it took too long until %s", what)
+		}
+	}
+}
+
+func (a *demoAgent) kill() {
+	_ = a.cmd.Process.Kill()
+	<-a.ended
+}
+
+// end closes the agent's input, which ends it, and kills it when it does not.
+func (a *demoAgent) end() {
+	_ = a.in.Close()
+	select {
+	case <-a.ended:
+	case <-time.After(3 * time.Second):
+		a.kill()
+	}
+}
+
+// endCommands ends commands that outlived their agents.
+func (d *demoRun) endCommands() {
+	dirs, err := filepath.Glob(filepath.Join(d.home, "calls", "*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		h := proc.Open(dir)
+		if s, err := h.State(); err == nil && (s.Verdict == proc.Live || s.Verdict == proc.Orphaned) {
+			_, _ = h.Stop(d.ctx, "user") // best effort at the end of a failed demo
+		}
+	}
+}
