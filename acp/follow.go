@@ -120,7 +120,19 @@ func (f *follower) loop() {
 		case fn := <-f.tasks:
 			fn()
 		case <-f.sub.Bell():
+			f.runTasks() // what was posted before the log grew comes first
 			f.drain()
+		}
+	}
+}
+
+func (f *follower) runTasks() {
+	for {
+		select {
+		case fn := <-f.tasks:
+			fn()
+		default:
+			return
 		}
 	}
 }

@@ -154,8 +154,8 @@ func command(text string) (slash, bool) {
 	return slash{}, false
 }
 
-// run executes a command. hold is the goal whose work the prompt stays open for, "" to answer at once with the line.
-func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text string) (hold, line string, err error) {
+// run executes a command. shown is the id for the user's line in the history. hold is the goal whose work the prompt stays open for, "" to answer at once with the line.
+func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text string, shown session.ItemID) (hold, line string, err error) {
 	action, _, _ := strings.Cut(s.rest, " ")
 	if s.name == "/status" || s.rest == "" {
 		action = "status"
@@ -183,7 +183,7 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 		}
 		return "", statusLine(v), err
 	}
-	v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text})
+	v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text, ShownID: shown})
 	return v.GoalID, statusLine(v), err
 }
 

@@ -38,9 +38,10 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 	if err := a.needModel(b); err != nil {
 		return err
 	}
-	in := session.PromptInput{Text: text, Blocks: blocks, Uncancel: f.steering()}
-	run, err := b.Engine.Prompt(ctx, id, in)
-	if err != nil {
+	run := session.RunID(b.Engine.NewID())
+	f.post(func() { f.own[run] = true }) // before its message can be in the log
+	in := session.PromptInput{Text: text, Blocks: blocks, Run: run, Uncancel: f.steering()}
+	if _, err := b.Engine.Prompt(ctx, id, in); err != nil {
 		return err
 	}
 	f.post(func() { f.admit(ctx, run, req) })
@@ -68,7 +69,6 @@ func (f *follower) steering() string {
 
 // admit ties a prompt to its run. The run may have ended already.
 func (f *follower) admit(ctx context.Context, run session.RunID, req *rpc.Request) {
-	f.own[run] = true
 	f.prompts[run] = &openPrompt{req: req}
 	f.askAgainParked()
 	f.watchCancel(ctx, func() {
@@ -117,7 +117,9 @@ func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *r
 			return err
 		}
 	}
-	hold, line, err := c.run(ctx, b, f.id, text)
+	shown := session.ItemID(b.Engine.NewID())
+	f.post(func() { f.shown(shown).closed = true }) // the client shows its own message itself
+	hold, line, err := c.run(ctx, b, f.id, text, shown)
 	if err != nil {
 		e := toError(err, f.id)
 		if e.Code == rpc.CodeInternalError {

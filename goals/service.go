@@ -24,7 +24,8 @@ type CreateParams struct {
 	IdempotencyKey string
 	Replace        bool
 	// Shown is the user's own line for the transcript, when the Goal came from one.
-	Shown string
+	Shown   string
+	ShownID session.ItemID
 }
 
 // ParamError names the member that is wrong and what to do.
@@ -84,7 +85,7 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 		return Goal{}, err
 	}
 	if p.Shown != "" {
-		it := session.Item{ID: session.ItemID(newID()), Session: p.Session, Kind: session.ItemUser, State: session.ItemComplete, CreatedAt: now,
+		it := session.Item{ID: p.ShownID, Session: p.Session, Kind: session.ItemUser, State: session.ItemComplete, CreatedAt: now,
 			Body: session.ItemBody{Text: p.Shown}}
 		if err := tx.InsertItem(&it); err != nil {
 			return Goal{}, err

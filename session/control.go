@@ -138,8 +138,8 @@ func (e *Engine) CloseSession(ctx context.Context, id SessionID) error {
 type PromptInput struct {
 	Text     string          `json:"text"`             // for the model
 	Blocks   json.RawMessage `json:"blocks,omitempty"` // as the client sent it, for replay
-	Shown    string          `json:"-"`
-	Uncancel string          `json:"-"` // command id of a cancel answered on this connection less than a second ago
+	Run      RunID           `json:"-"`                // id for the run, "" makes one
+	Uncancel string          `json:"-"`                // command id of a cancel answered on this connection less than a second ago
 }
 
 // Prompt accepts user input. When it returns, the input is stored and will be worked on, whatever happens to this process.
@@ -148,7 +148,10 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 	if err != nil {
 		return "", fmt.Errorf("encode the prompt: %w", err)
 	}
-	run := Run{ID: RunID(e.NewID()), Session: id, Kind: RunPrompt, Desired: DesiredRun, Phase: PhaseQueued, ControlVersion: 1, Input: body}
+	if in.Run == "" {
+		in.Run = RunID(e.NewID())
+	}
+	run := Run{ID: in.Run, Session: id, Kind: RunPrompt, Desired: DesiredRun, Phase: PhaseQueued, ControlVersion: 1, Input: body}
 	owner, identity := InstanceID(""), e.identityOf(ctx, id)
 	err = e.Commit(ctx, "prompt.accepted", id, func(tx Tx) error {
 		now := e.Now()
