@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"holdfast/acp/rpc"
@@ -95,9 +96,14 @@ func (f *follower) askAgainParked() {
 	}
 }
 
-// watchCancel runs fn in the follower when the client cancels the request itself.
+// watchCancel runs fn in the follower when the client cancels the request itself. The end of the connection ends the request's context
+// as well, and is no cancel.
 func (f *follower) watchCancel(ctx context.Context, fn func()) {
-	stop := context.AfterFunc(ctx, func() { f.post(fn) })
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), rpc.ErrCancelledByPeer) {
+			f.post(fn)
+		}
+	})
 	context.AfterFunc(f.ctx, func() { stop() })
 }
 

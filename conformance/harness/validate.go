@@ -12,62 +12,64 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var schemas = sync.OnceValues(loadSchemas)
-
-type schemaSet struct {
-	params, results map[string]*jsonschema.Resolved
-}
-
-// loadSchemas resolves the definition of each method's parameters and result.
-func loadSchemas() (*schemaSet, error) {
+// definitions is the schema, read once; a definition is resolved when a message first needs it.
+var definitions = sync.OnceValues(func() (*schemaSet, error) {
 	_, file, _, _ := runtime.Caller(0)
 	raw, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "..", "acp", "schema", "v1", "schema.json"))
 	if err != nil {
 		return nil, err
 	}
-	var root struct {
-		Defs map[string]json.RawMessage `json:"$defs"`
-	}
-	if err := json.Unmarshal(raw, &root); err != nil {
+	set := &schemaSet{params: map[string]string{}, results: map[string]string{}, resolved: map[string]*jsonschema.Resolved{}}
+	if err := json.Unmarshal(raw, &set.root); err != nil {
 		return nil, err
 	}
-	set := &schemaSet{params: map[string]*jsonschema.Resolved{}, results: map[string]*jsonschema.Resolved{}}
-	for name, def := range root.Defs {
-		var d struct {
+	var methods struct {
+		Defs map[string]struct {
 			Method string `json:"x-method"`
-		}
-		if err := json.Unmarshal(def, &d); err != nil || d.Method == "" {
-			continue
-		}
-		r, err := resolve(root.Defs, name)
-		if err != nil {
-			return nil, fmt.Errorf("resolve %s: %w", name, err)
-		}
-		if strings.HasSuffix(name, "Response") {
-			set.results[d.Method] = r
-		} else {
-			set.params[d.Method] = r
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(raw, &methods); err != nil {
+		return nil, err
+	}
+	for name, d := range methods.Defs {
+		switch {
+		case d.Method == "":
+		case strings.HasSuffix(name, "Response"):
+			set.results[d.Method] = name
+		default:
+			set.params[d.Method] = name
 		}
 	}
 	return set, nil
+})
+
+type schemaSet struct {
+	root            jsonschema.Schema
+	params, results map[string]string // definition by method
+
+	mu       sync.Mutex
+	resolved map[string]*jsonschema.Resolved
 }
 
-func resolve(defs map[string]json.RawMessage, name string) (*jsonschema.Resolved, error) {
-	b, err := json.Marshal(map[string]any{"$defs": defs, "$ref": "#/$defs/" + name})
+// resolve returns a definition with everything it refers to, or nil when there is none.
+func (s *schemaSet) resolve(name string) (*jsonschema.Resolved, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.resolved[name]; r != nil || name == "" {
+		return r, nil
+	}
+	r, err := (&jsonschema.Schema{Defs: s.root.CloneSchemas().Defs, Ref: "#/$defs/" + name}).Resolve(nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("resolve %s: %w", name, err)
 	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, err
-	}
-	return s.Resolve(nil)
+	s.resolved[name] = r
+	return r, nil
 }
 
 // Validate checks one message of the agent against the definition of its method. Methods that the protocol does not define, our own
 // extensions among them, have none; an agent may send none of those by itself.
 func Validate(method string, m Message) error {
-	set, err := schemas()
+	set, err := definitions()
 	if err != nil {
 		return err
 	}
@@ -78,16 +80,20 @@ func Validate(method string, m Message) error {
 		}
 		return nil
 	case m.Method != "":
-		s := set.params[m.Method]
+		s, err := set.resolve(set.params[m.Method])
+		if err != nil {
+			return err
+		}
 		if s == nil {
 			return fmt.Errorf("method %q is not one of the protocol's", m.Method)
 		}
 		return check(s, m.Params)
 	}
-	if s := set.results[method]; s != nil {
-		return check(s, m.Result)
+	s, err := set.resolve(set.results[method])
+	if err != nil || s == nil {
+		return err
 	}
-	return nil
+	return check(s, m.Result)
 }
 
 func check(s *jsonschema.Resolved, raw json.RawMessage) error {

@@ -231,7 +231,7 @@ func TestPrompt_CutAnswerIsKeptAndMarked(t *testing.T) {
 	w.mustHaveFired("text.flushed:after")
 	b := w.launch("", nil)
 	b.Must("session/list", map[string]any{}, nil)
-	reqs, err := w.model.Wait(t.Context(), 2)
+	reqs, err := w.model.Wait(within(t), 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package kill_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -43,6 +44,13 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(w.model.Close)
 	t.Cleanup(w.openGates) // before the model closes
 	return w
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Limit)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // gate holds whatever answer names it, until it is opened.
