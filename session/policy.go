@@ -49,7 +49,11 @@ func Permit(in PolicyInput) (Ruling, string) {
 func Binding(e Effect, s Session, unknown []EffectID) string {
 	ids := slices.Clone(unknown)
 	slices.Sort(ids)
-	return Digest(e.ArgsDigest, e.Tool, e.Version, string(e.Class), fmt.Sprint(e.Plan.Files), strings.Join(s.Roots, "\x00"), fmt.Sprint(ids))
+	parts := []string{e.ArgsDigest, e.Tool, e.Version, string(e.Class), strings.Join(s.Roots, "\x00"), fmt.Sprint(ids)}
+	for _, f := range e.Plan.Files {
+		parts = append(parts, f.Path, f.Before, f.After)
+	}
+	return Digest(parts...)
 }
 
 // Digest is the sha256 over parts, each preceded by its length.

@@ -17,8 +17,8 @@ func failf(format string, args ...any) error {
 	return &session.ToolError{Message: fmt.Sprintf(format, args...)}
 }
 
-// decodeArgs reads the arguments of a call into v, and names the member that is wrong.
-func decodeArgs(tool string, args json.RawMessage, v any) error {
+// decodeArgs reads the arguments of a call into v, and names the member that is wrong or missing. A missing one is never taken for empty.
+func decodeArgs(tool string, args json.RawMessage, v any, required ...string) error {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -35,7 +35,7 @@ func decodeArgs(tool string, args json.RawMessage, v any) error {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
 			return failf("The arguments of %s go on after the closing brace. Send one JSON object.", tool)
 		}
-		return nil
+		return missing(tool, args, required)
 	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
@@ -48,6 +48,20 @@ func decodeArgs(tool string, args json.RawMessage, v any) error {
 		return failf("%s has no argument %s. Leave it out.", tool, name)
 	}
 	return failf("The arguments of %s are not valid JSON (%v). They may have been cut off: send the whole call again.", tool, err)
+}
+
+// missing names the first required member that is not there.
+func missing(tool string, args json.RawMessage, required []string) error {
+	var have map[string]json.RawMessage
+	if err := json.Unmarshal(args, &have); err != nil || have == nil {
+		return failf("The arguments of %s must be one JSON object, not null.", tool)
+	}
+	for _, name := range required {
+		if v, ok := have[name]; !ok || string(v) == "null" {
+			return failf("%s needs the argument %q. Send the whole call again.", tool, name)
+		}
+	}
+	return nil
 }
 
 func jsonName(kind string) string {

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"errors"
 
 	"holdfast/session"
 )
@@ -10,8 +11,16 @@ import (
 type Options struct {
 	// StateDir holds the agent's own records; no tool goes there.
 	StateDir string
-	// IsDetach tells causes by which this process only lets go of a command from those that stop it.
+	// IsDetach tells causes by which this process only lets go of a command from those that stop it. Without it they are
+	// session.ErrDetach and session.ErrFenced.
 	IsDetach func(error) bool
+}
+
+func (o Options) letsGo(cause error) bool {
+	if o.IsDetach != nil {
+		return o.IsDetach(cause)
+	}
+	return errors.Is(cause, session.ErrDetach) || errors.Is(cause, session.ErrFenced)
 }
 
 // Builtin returns every built-in tool.

@@ -93,3 +93,16 @@ func clipLine(s string) string {
 	}
 	return strings.ToValidUTF8(s[:maxLine], "") + " [line cut]"
 }
+
+// replaceable tells why an existing file is not written over (I5).
+func replaceable(path string, b []byte, info fs.FileInfo) error {
+	switch {
+	case info == nil:
+		return nil
+	case info.Mode().Perm()&0o200 == 0:
+		return failf("%s is read-only. Ask the user, or change its permissions with a command first.", path)
+	case binary(b):
+		return failf("%s is not UTF-8 text; writing it here would change bytes you did not name. Use a command.", path)
+	}
+	return nil
+}

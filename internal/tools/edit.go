@@ -3,10 +3,8 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"holdfast/session"
 )
@@ -17,9 +15,9 @@ type editArgs struct {
 }
 
 type replacement struct {
-	Old        string `json:"old"`
-	New        string `json:"new"`
-	ReplaceAll bool   `json:"replace_all,omitempty"`
+	Old        *string `json:"old"`
+	New        *string `json:"new"`
+	ReplaceAll bool    `json:"replace_all,omitempty"`
 }
 
 type editTool struct{ o Options }
@@ -37,7 +35,7 @@ func (editTool) Version() string      { return "1" }
 
 func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in editArgs
-	if err := decodeArgs("edit", args, &in); err != nil {
+	if err := decodeArgs("edit", args, &in, "path", "edits"); err != nil {
 		return session.Plan{}, err
 	}
 	if len(in.Edits) == 0 {
@@ -47,18 +45,22 @@ func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 	if err != nil {
 		return session.Plan{}, err
 	}
-	b, _, err := p.content()
+	b, info, err := p.content()
 	switch {
 	case err != nil:
 		return session.Plan{}, err
 	case b == nil:
 		return session.Plan{}, failf("%s does not exist. Use write to create it.", in.Path)
-	case !utf8.Valid(b):
-		return session.Plan{}, failf("%s is not UTF-8 text; editing it would change bytes you did not name. Use a command.", in.Path)
+	}
+	if err := replaceable(in.Path, b, info); err != nil {
+		return session.Plan{}, err
 	}
 	text, line := string(b), 0
 	for i, e := range in.Edits {
 		at := 0
+		if e.Old == nil || e.New == nil {
+			return session.Plan{}, failf("Edit %d of %s needs both \"old\" and \"new\". Nothing was changed.", i+1, in.Path)
+		}
 		if text, at, err = e.apply(text); err != nil {
 			return session.Plan{}, failf("Edit %d of %s: %v. Nothing was changed.", i+1, in.Path, err)
 		}
@@ -76,40 +78,6 @@ func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 	pl.Line = line
 	pl.Files = []session.FileChange{{Path: p.abs, Before: digestOf(b), After: digestOf([]byte(text)), OldText: &old, NewText: text}}
 	return pl, err
-}
-
-// apply makes one replacement and returns the line where it begins. Text of a file with CRLF line ends is matched and written with them,
-// however the model spelt it.
-func (e replacement) apply(text string) (string, int, error) {
-	old, new := e.Old, e.New
-	if old == "" {
-		return "", 0, errors.New("old is empty; name the text to replace")
-	}
-	if crlf(text) && !strings.Contains(text, old) {
-		old, new = withCRLF(old), withCRLF(new)
-	} else if crlf(text) && !strings.Contains(new, "\r\n") {
-		new = withCRLF(new)
-	}
-	n := strings.Count(text, old)
-	switch {
-	case n == 0:
-		return "", 0, fmt.Errorf("the old text does not occur; %s", nearest(text, e.Old))
-	case n > 1 && !e.ReplaceAll:
-		return "", 0, fmt.Errorf("the old text occurs %d times; give more of what is around it, or set replace_all", n)
-	case n == 1 || e.ReplaceAll:
-	}
-	at := 1 + strings.Count(text[:strings.Index(text, old)], "\n")
-	return strings.ReplaceAll(text, old, new), at, nil
-}
-
-// crlf tells whether every line of a text ends in CRLF.
-func crlf(text string) bool {
-	n := strings.Count(text, "\n")
-	return n > 0 && strings.Count(text, "\r\n") == n
-}
-
-func withCRLF(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
 }
 
 // nearest names the line that looks most like the first line of the text that was not found.
@@ -145,8 +113,8 @@ func alike(a, b string) int {
 	return n + m
 }
 
-func (t editTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
-	return t.o.replace(env, pl)
+func (t editTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
+	return t.o.replace(ctx, env, pl)
 }
 
 // Probe tells from the file itself what became of a call.

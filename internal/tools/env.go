@@ -13,15 +13,15 @@ func CommandEnv(environ []string, drop func(name string) bool) []string {
 	has := map[string]bool{}
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if drop(name) || strings.HasPrefix(name, "HOLDFAST_") {
+		if drop != nil && drop(name) || strings.HasPrefix(name, "HOLDFAST_") {
 			continue
 		}
 		env = append(env, kv)
-		has[name] = true
+		has[name] = has[name] || kv != name+"="
 	}
 	add := func(name, value string) {
 		if !has[name] && value != "" {
-			env = append(env, name+"="+value)
+			env = append(slices.DeleteFunc(env, func(have string) bool { return have == name+"=" }), name+"="+value)
 		}
 	}
 	if u, err := user.Current(); err == nil {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"holdfast/session"
 )
@@ -20,7 +22,7 @@ const maxEntries = 1000
 type listTool struct{ o Options }
 
 func (listTool) Spec() session.ToolSpec {
-	return spec("list", "List a folder: folders end in a slash, files show their size. Default: the working directory.",
+	return spec("list", "List a folder: folders end in a slash, files show their size, links their target. Default: the working directory.",
 		`{"type":"object","properties":{"path":{"type":"string"}},"additionalProperties":false}`)
 }
 func (listTool) Class() session.Class { return session.ReadOnly }
@@ -60,11 +62,14 @@ func (t listTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _
 		return session.Output{}, failf("%s cannot be listed: %v.", orDot(in.Path), plainError(err))
 	}
 	defer func() { _ = root.Close() }()
-	dir, err := root.Open(p.rel)
+	dir, err := root.OpenFile(p.rel, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold it up
 	if err != nil {
 		return session.Output{}, failf("%s cannot be listed: %v.", orDot(in.Path), plainError(err))
 	}
 	defer func() { _ = dir.Close() }()
+	if info, err := dir.Stat(); err == nil && !info.IsDir() {
+		return session.Output{}, failf("%s is not a folder. Use read.", orDot(in.Path))
+	}
 	entries, err := dir.ReadDir(-1)
 	if err != nil {
 		return session.Output{}, failf("%s cannot be listed: %v.", orDot(in.Path), plainError(err))
@@ -83,6 +88,9 @@ func (t listTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _
 		name := e.Name()
 		if e.IsDir() {
 			name += "/"
+		}
+		if target, err := root.Readlink(filepath.Join(p.rel, e.Name())); err == nil {
+			name += " -> " + target
 		}
 		b.WriteString(name + size + "\n")
 	}

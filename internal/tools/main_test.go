@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if path := os.Getenv("TOOLS_TEST_WRITE"); path != "" {
-		writeForever(path)
+		writeOnce(path)
 	}
 	os.Exit(m.Run())
 }

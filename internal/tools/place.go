@@ -36,13 +36,8 @@ func (o Options) locate(env session.ToolEnv, path string) (place, error) {
 	if err != nil {
 		return place{}, failf("%s cannot be used: %v.", path, plainError(err))
 	}
-	if state := o.StateDir; state != "" {
-		if r, err := resolveLinks(state); err == nil {
-			state = r
-		}
-		if _, in := below(state, real); in {
-			return place{}, failf("%s belongs to the agent's own records. Leave it alone.", path)
-		}
+	if o.ownRecord(real) {
+		return place{}, failf("%s belongs to the agent's own records. Leave it alone.", path)
 	}
 	roots := realRoots(env)
 	for _, root := range roots {
@@ -51,6 +46,19 @@ func (o Options) locate(env session.ToolEnv, path string) (place, error) {
 		}
 	}
 	return place{}, failf("outside the workspace: %s. Use a path inside %s.", path, strings.Join(roots, " or "))
+}
+
+// ownRecord tells whether a resolved path lies in the state directory (I2).
+func (o Options) ownRecord(abs string) bool {
+	if o.StateDir == "" {
+		return false
+	}
+	state := o.StateDir
+	if r, err := resolveLinks(state); err == nil {
+		state = r
+	}
+	_, in := below(state, abs)
+	return in
 }
 
 // locateWrite is locate for a file that will be written.

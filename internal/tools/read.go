@@ -31,7 +31,7 @@ func (readTool) Version() string      { return "1" }
 
 func (t readTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in readArgs
-	if err := decodeArgs("read", args, &in); err != nil {
+	if err := decodeArgs("read", args, &in, "path"); err != nil {
 		return session.Plan{}, err
 	}
 	if in.Offset < 0 || in.Limit < 0 {
@@ -83,7 +83,7 @@ func numbered(text string, from, limit int, version string) string {
 	}
 	var b strings.Builder
 	last := from - 1
-	for i := from; i <= len(lines) && i < from+limit && b.Len() < maxResult; i++ {
+	for i := from; i <= len(lines) && i-from < limit && b.Len() < maxResult; i++ {
 		fmt.Fprintf(&b, "%d\t%s\n", i, clipLine(strings.TrimSuffix(lines[i-1], "\r")))
 		last = i
 	}

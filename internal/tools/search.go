@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,7 +31,7 @@ func (globTool) Version() string      { return "1" }
 
 func (t globTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in globArgs
-	if err := decodeArgs("glob", args, &in); err != nil {
+	if err := decodeArgs("glob", args, &in, "pattern"); err != nil {
 		return session.Plan{}, err
 	}
 	if !doublestar.ValidatePattern(in.Pattern) || in.Pattern == "" {
@@ -54,22 +53,22 @@ func (t globTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan,
 	if err != nil {
 		return session.Output{}, err
 	}
-	names, err := files(ctx, p)
+	w, err := t.o.files(ctx, p)
 	if err != nil {
 		return session.Output{}, err
 	}
 	var found []string
-	for _, name := range names {
+	for _, name := range w.names {
 		if ok, _ := doublestar.Match(matchBase(in.Pattern), filepath.ToSlash(name)); ok { // validated in Plan
-			found = append(found, name)
+			found = append(found, shown(env, filepath.Join(p.abs, name)))
 		}
 	}
+	more := w.cutMark()
 	if len(found) == 0 {
-		return session.Output{Text: "[no file matches]"}, nil
+		return session.Output{Text: "[no file matches]" + more}, nil
 	}
-	more := ""
 	if len(found) > maxEntries {
-		more = fmt.Sprintf("\n[%d more; narrow the pattern]", len(found)-maxEntries)
+		more += fmt.Sprintf("\n[%d more; narrow the pattern]", len(found)-maxEntries)
 		found = found[:maxEntries]
 	}
 	return session.Output{Text: clip(strings.Join(found, "\n"), maxResult, "; narrow the pattern") + more}, nil
@@ -114,7 +113,7 @@ func (a grepArgs) regexp() (*regexp.Regexp, error) {
 
 func (t grepTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in grepArgs
-	if err := decodeArgs("grep", args, &in); err != nil {
+	if err := decodeArgs("grep", args, &in, "pattern"); err != nil {
 		return session.Plan{}, err
 	}
 	if in.Pattern == "" {
@@ -147,32 +146,50 @@ func (t grepTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan,
 	if err != nil {
 		return session.Output{}, err
 	}
-	s := search{args: in, re: re}
+	s := search{o: t.o, env: env, args: in, re: re}
 	if info, err := os.Stat(p.abs); err == nil && info.Mode().IsRegular() {
 		s.file(p, shown(env, p.abs))
 	} else if err := s.folder(ctx, p); err != nil {
 		return session.Output{}, err
 	}
-	if s.matches == 0 {
-		return session.Output{Text: "[no match]"}, nil
-	}
-	return session.Output{Text: clip(strings.TrimSuffix(s.b.String(), "\n"), maxResult, "; narrow the search")}, nil
+	return session.Output{Text: s.result()}, nil
 }
 
 // search collects matches.
 type search struct {
+	o       Options
+	env     session.ToolEnv
 	args    grepArgs
 	re      *regexp.Regexp
 	b       strings.Builder
 	matches int
+	more    bool   // a match was left out
+	large   int    // files left out for their size
+	note    string // what else is missing
+}
+
+// result is what was found, and what was not looked at.
+func (s *search) result() string {
+	text := clip(strings.TrimSuffix(s.b.String(), "\n"), maxResult, "; narrow the search")
+	if s.matches == 0 {
+		text = "[no match]"
+	}
+	if s.more {
+		text += "\n[more matches are not shown; narrow the search]"
+	}
+	if s.large > 0 {
+		text += fmt.Sprintf("\n[%d file(s) too large to search, over %d bytes; use a command]", s.large, maxGrep)
+	}
+	return text + s.note
 }
 
 func (s *search) folder(ctx context.Context, p place) error {
-	names, err := files(ctx, p)
+	w, err := s.o.files(ctx, p)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	s.note = w.cutMark()
+	for _, name := range w.names {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -181,11 +198,12 @@ func (s *search) folder(ctx context.Context, p place) error {
 				continue
 			}
 		}
-		if s.matches >= maxMatches || s.b.Len() > maxResult {
-			s.b.WriteString("[more matches are not shown; narrow the search]\n")
+		if s.more || s.b.Len() > maxResult {
+			s.more = true
 			return nil
 		}
-		s.file(place{root: p.root, rel: filepath.Join(p.rel, name), abs: filepath.Join(p.abs, name)}, name)
+		in := place{root: p.root, rel: filepath.Join(p.rel, name), abs: filepath.Join(p.abs, name)}
+		s.file(in, shown(s.env, in.abs))
 	}
 	return nil
 }
@@ -198,26 +216,44 @@ func (s *search) file(p place, name string) {
 	}
 	_ = f.Close()
 	if info.Size() > maxGrep {
+		s.large++
 		return
 	}
 	b, _, err := p.content()
-	if err != nil || binary(b) || !s.re.Match(b) && !bytes.Contains(b, []byte("\n")) {
+	if err != nil || len(b) == 0 || binary(b) {
 		return
 	}
-	lines := strings.Split(string(b), "\n")
-	shownTo := -1
-	for i, line := range lines {
-		if s.matches >= maxMatches || !s.re.MatchString(strings.TrimSuffix(line, "\r")) {
-			continue
-		}
-		s.matches++
-		for j := max(i-s.args.Context, shownTo+1); j <= min(i+s.args.Context, len(lines)-1); j++ {
-			mark := ":"
-			if j != i {
-				mark = "-"
+	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	to, last := -1, -1 // context is due up to line to; last was the last one shown
+	for i := range lines {
+		line := strings.TrimSuffix(lines[i], "\r")
+		mark := "-"
+		if s.re.MatchString(line) {
+			if s.matches == maxMatches {
+				s.more = true
+				return
 			}
-			fmt.Fprintf(&s.b, "%s%s%d%s %s\n", name, mark, j+1, mark, clipLine(strings.TrimSuffix(lines[j], "\r")))
-			shownTo = j
+			s.matches++
+			mark, to = ":", i+s.args.Context
+			s.before(name, lines, max(i-s.args.Context, last+1), i, last)
+		}
+		if i <= to {
+			s.show(name, mark, i, line)
+			last = i
 		}
 	}
+}
+
+// before shows the context ahead of a match, after a mark for the gap to what was shown last.
+func (s *search) before(name string, lines []string, from, match, last int) {
+	if s.args.Context > 0 && s.b.Len() > 0 && (last < 0 || from > last+1) {
+		s.b.WriteString("--\n")
+	}
+	for i := from; i < match; i++ {
+		s.show(name, "-", i, strings.TrimSuffix(lines[i], "\r"))
+	}
+}
+
+func (s *search) show(name, mark string, i int, line string) {
+	fmt.Fprintf(&s.b, "%s%s%d%s %s\n", name, mark, i+1, mark, clipLine(line))
 }

@@ -40,7 +40,7 @@ func (shellTool) Version() string      { return "1" }
 
 func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in shellArgs
-	if err := decodeArgs("shell", args, &in); err != nil {
+	if err := decodeArgs("shell", args, &in, "command"); err != nil {
 		return session.Plan{}, err
 	}
 	if strings.TrimSpace(in.Command) == "" {
@@ -52,7 +52,7 @@ func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, er
 	if in.TimeoutSeconds == 0 {
 		in.TimeoutSeconds = defaultTimeout
 	}
-	pl, err := plan(in, in.Command)
+	pl, err := plan(in, strings.ReplaceAll(strings.TrimSpace(in.Command), "\n", " ⏎ ")) // all of it: it is what the user approves
 	pl.Command, pl.TimeoutMs = in.Command, int64(in.TimeoutSeconds)*1000
 	return pl, err
 }
@@ -94,7 +94,7 @@ func (t shellTool) wait(ctx context.Context, h *proc.Handle, progress func(sessi
 	close(done)
 	<-watched
 	if cause := context.Cause(ctx); cause != nil && err != nil {
-		if t.o.IsDetach != nil && t.o.IsDetach(cause) {
+		if t.o.letsGo(cause) {
 			return session.Output{}, cause
 		}
 		r, err = h.Stop(context.WithoutCancel(ctx), "user")
@@ -164,19 +164,23 @@ func ending(r proc.Result) string {
 	return "[" + strings.Join(parts, "; ") + "]"
 }
 
-// escapes are the terminal's control sequences.
-var escapes = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)|[@-Z\\\\-_])")
+// escapes are the terminal's control sequences: CSI, strings such as titles and links, character sets, and the short ones.
+var escapes = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(\x07|\x1b\\\\)|[ -/]+[0-~]|[0-~])")
+
+// rewritten is what a carriage return takes back from a line, as progress bars do.
+var rewritten = regexp.MustCompile("(?m)^.*\r([^\r\n]+)\r*$")
 
 // plainText is an output without control sequences and with every byte that is no text marked.
 func plainText(v proc.View) string {
 	clean := func(b []byte) string {
-		s := escapes.ReplaceAllString(string(b), "")
+		s := strings.ReplaceAll(escapes.ReplaceAllString(string(b), ""), "\r\n", "\n")
+		s = rewritten.ReplaceAllString(s, "$1")
 		return strings.Map(func(r rune) rune {
-			if r < ' ' && r != '\n' && r != '\t' {
+			if (r < ' ' || r >= 0x7f && r < 0xa0) && r != '\n' && r != '\t' {
 				return -1
 			}
 			return r
-		}, strings.ToValidUTF8(strings.ReplaceAll(s, "\r\n", "\n"), "\uFFFD"))
+		}, strings.ToValidUTF8(s, "\uFFFD"))
 	}
 	if v.Cut == 0 {
 		return clean(v.Head) + clean(v.Tail)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/internal/proc"
 	"holdfast/session"
 )
 
@@ -120,5 +121,45 @@ func TestCommandEnv_HasNoSecretsAndWorksFromNothing(t *testing.T) {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is missing:\n%s", want, all)
 		}
+	}
+}
+
+// Without a hook of its own the tool knows which causes leave a command running.
+func TestShell_LetsGoByDefault(t *testing.T) {
+	for cause, want := range map[error]bool{session.ErrDetach: true, session.ErrFenced: true, session.ErrStopped: false, context.Canceled: false} {
+		if got := (Options{}).letsGo(cause); got != want {
+			t.Errorf("%v: lets go %v", cause, got)
+		}
+	}
+}
+
+func TestShell_TextForTheModel(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"colour":        {"\x1b[1;31mred\x1b[0m", "red"},
+		"link":          {"\x1b]8;;http://x\x1b\\text\x1b]8;;\x07", "text"},
+		"character set": {"\x1b(Bplain\x1b[m", "plain"},
+		"short":         {"\x1b7a\x1b8\x1b=b", "ab"},
+		"progress":      {"10%\r50%\r100%\ndone\r\n", "100%\ndone\n"},
+		"kept return":   {"line\r", "line"},
+		"no text":       {"a\xffb\x00c\x7f", "a\uFFFDbc"},
+		"accents":       {"é€😀", "é€😀"},
+	} {
+		if got := plainText(proc.View{Head: []byte(c.in)}); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestShell_TitleIsOneLineAndTheWholeCommand(t *testing.T) {
+	b := newBench(t)
+	if got := b.plan("shell", args{"command": "echo one\necho two\n"}).Title; got != "echo one ⏎ echo two" {
+		t.Error(got)
+	}
+}
+
+func TestCommandEnv_EmptyIsMissing(t *testing.T) {
+	all := "\n" + strings.Join(CommandEnv([]string{"PATH=/bin", "HOME=", "TERM="}, nil), "\n") + "\n"
+	if strings.Contains(all, "\nHOME=\n") || !strings.Contains(all, "\nHOME=/") || !strings.Contains(all, "\nTERM=dumb\n") {
+		t.Error(all)
 	}
 }

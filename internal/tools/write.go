@@ -3,7 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"unicode/utf8"
+	"strings"
 
 	"holdfast/session"
 )
@@ -27,24 +27,28 @@ func (writeTool) Version() string      { return "1" }
 
 func (t writeTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in writeArgs
-	if err := decodeArgs("write", args, &in); err != nil {
+	if err := decodeArgs("write", args, &in, "path", "content"); err != nil {
 		return session.Plan{}, err
 	}
 	p, err := t.o.locateWrite(env, in.Path)
 	if err != nil {
 		return session.Plan{}, err
 	}
-	old, _, err := p.content()
+	if strings.ContainsRune(in.Content, 0) {
+		return session.Plan{}, failf("The content holds a NUL character; only text is written here. Use a command.")
+	}
+	old, info, err := p.content()
+	if err == nil {
+		err = replaceable(in.Path, old, info)
+	}
 	if err != nil {
 		return session.Plan{}, err
 	}
+	in.Content = likeOld(string(old), in.Content)
 	change := session.FileChange{Path: p.abs, Before: absent, After: digestOf([]byte(in.Content)), NewText: in.Content}
 	if old != nil {
-		change.Before = digestOf(old)
-		if utf8.Valid(old) {
-			text := string(old)
-			change.OldText = &text
-		}
+		text := string(old)
+		change.Before, change.OldText = digestOf(old), &text
 		switch {
 		case in.Version == "":
 			return session.Plan{}, failf("%s exists. Read it first and pass its version, or use edit.", in.Path)
@@ -61,8 +65,21 @@ func (t writeTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan
 	return pl, err
 }
 
-func (t writeTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
-	return t.o.replace(env, pl)
+// likeOld gives new content the byte-order mark and the line ends of the file it replaces: read does not show them, so content without
+// them was not meant to take them away.
+func likeOld(old, content string) string {
+	const mark = "\ufeff"
+	if strings.HasPrefix(old, mark) && !strings.HasPrefix(content, mark) {
+		content = mark + content
+	}
+	if n := strings.Count(old, "\n"); n > 0 && strings.Count(old, "\r\n") == n && !strings.Contains(content, "\r\n") {
+		content = strings.ReplaceAll(content, "\n", "\r\n")
+	}
+	return content
+}
+
+func (t writeTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
+	return t.o.replace(ctx, env, pl)
 }
 
 // Probe tells from the file itself what became of a call.

@@ -1,0 +1,21 @@
+//go:build unix
+
+package tools
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// keepOwner gives a replacement the owner of the file it replaces, as far as this user may.
+func keepOwner(f *os.File, old fs.FileInfo) {
+	was, ok := old.Sys().(*syscall.Stat_t)
+	now, err := f.Stat()
+	if !ok || err != nil {
+		return
+	}
+	if is, ok := now.Sys().(*syscall.Stat_t); ok && (is.Uid != was.Uid || is.Gid != was.Gid) {
+		_ = f.Chown(int(was.Uid), int(was.Gid)) // refused to ordinary users, whose own the new file then is
+	}
+}
