@@ -128,11 +128,16 @@ func check(p CreateParams) ([]Requirement, error) {
 
 func requirements(objective string, given []Requirement) ([]Requirement, error) {
 	out := []Requirement{{ID: objectiveID, Kind: KindSemantic, Text: objective, Result: Unknown}}
-	seen := map[string]bool{objectiveID: true}
+	seen, taken := map[string]bool{objectiveID: true}, map[string]bool{}
+	for _, r := range given {
+		taken[r.ID] = true
+	}
 	for i, r := range given {
 		at := fmt.Sprintf("requirements[%d]", i)
-		if r.ID == "" {
-			r.ID = fmt.Sprintf("r%d", i+1)
+		for n := i + 1; r.ID == ""; n++ {
+			if id := fmt.Sprintf("r%d", n); !taken[id] && !seen[id] {
+				r.ID = id
+			}
 		}
 		if seen[r.ID] {
 			return nil, &ParamError{at + ".id", fmt.Sprintf("%q is used twice", r.ID)}
@@ -144,7 +149,7 @@ func requirements(objective string, given []Requirement) ([]Requirement, error) 
 				return nil, &ParamError{at + ".command", "a command requirement needs the command to run"}
 			}
 		case KindFile:
-			if r.Path == "" {
+			if strings.TrimSpace(r.Path) == "" {
 				return nil, &ParamError{at + ".path", "a file requirement needs a path"}
 			}
 			if _, err := regexp.Compile(r.Pattern); err != nil {
@@ -160,7 +165,7 @@ func requirements(objective string, given []Requirement) ([]Requirement, error) 
 		if r.Text == "" {
 			r.Text = strings.TrimSpace(r.Command + " " + r.Path)
 		}
-		r.Result, r.Evidence = Unknown, nil
+		r.Result, r.Reason, r.JudgedBy, r.Evidence = Unknown, "", "", nil // nobody has judged it yet
 		out = append(out, r)
 	}
 	return out, nil

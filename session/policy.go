@@ -68,7 +68,9 @@ func Digest(parts ...string) string {
 // ArgsDigest is the digest of a call's arguments as the model sent them.
 func ArgsDigest(name, args string) string {
 	var v any
-	if json.Unmarshal([]byte(args), &v) == nil {
+	d := json.NewDecoder(strings.NewReader(args))
+	d.UseNumber() // two large numbers that differ stay different
+	if d.Decode(&v) == nil && !d.More() {
 		if b, err := json.Marshal(v); err == nil { // member order does not matter
 			args = string(b)
 		}

@@ -16,7 +16,7 @@ import (
 // Run with: go test -tags faultpoints ./internal/store -run TestCrash
 
 func init() {
-	fault.Points = append(fault.Points, "test", "store.create", "store.marker", "store.migrate", "store.backup")
+	fault.Points = append(fault.Points, "test")
 	// Opens the store with the schema of so many steps beyond the first, and commits once.
 	roles["use"] = func(home string, args []string) error {
 		d, err := Open(context.Background(), options(home, args...))
