@@ -64,7 +64,8 @@ func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) er
 	if err != nil {
 		return err
 	}
-	a.publish(b, s, s.LastSeq, func() { req.Reply(a.newSessionResult(s)) })
+	f := a.publish(b, s, s.LastSeq, func() { req.Reply(a.newSessionResult(s)) })
+	f.post(func() { f.send(commandsUpdate()) })
 	return nil
 }
 

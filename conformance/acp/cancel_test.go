@@ -26,7 +26,9 @@ var places = map[string]struct {
 	reached    func(w *world, a *harness.Agent)
 }{
 	"before the first word": {
-		reply:   func(gate chan struct{}) fakemodel.Reply { return fakemodel.Reply{Steps: []fakemodel.Step{fakemodel.Gate(gate), {Text: "LATE"}}} },
+		reply: func(gate chan struct{}) fakemodel.Reply {
+			return fakemodel.Reply{Steps: []fakemodel.Step{fakemodel.Gate(gate), {Text: "LATE"}}}
+		},
 		reached: func(w *world, _ *harness.Agent) { w.requests(1) },
 	},
 	"in mid-stream": {
@@ -48,7 +50,9 @@ var places = map[string]struct {
 
 // ways are how a client cancels.
 var ways = map[string]func(a *harness.Agent, session, prompt string){
-	"session cancel": func(a *harness.Agent, session, _ string) { a.Notify("session/cancel", map[string]any{"sessionId": session}) },
+	"session cancel": func(a *harness.Agent, session, _ string) {
+		a.Notify("session/cancel", map[string]any{"sessionId": session})
+	},
 	"twice in a row": func(a *harness.Agent, session, _ string) {
 		a.Notify("session/cancel", map[string]any{"sessionId": session, "reason": "user"})
 		a.Notify("session/cancel", map[string]any{"sessionId": session})

@@ -122,6 +122,7 @@ func TestSlash_AnnouncedAndRecognised(t *testing.T) {
 	w := newWorld(t, nil)
 	a := w.start()
 	session := a.NewSession(w.work)
+	message(t, a, "available_commands_update", session, `"goal"`, `"status"`)
 	a.Await(a.Prompt(session, "/goalkeeper gloves"))
 	a.Await(a.Prompt(session, "/etc/passwd is what?"))
 	if reqs := w.requests(2); reqs[0].LastUser() != "/goalkeeper gloves" || reqs[1].LastUser() != "/etc/passwd is what?" {
