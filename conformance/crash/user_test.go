@@ -26,6 +26,7 @@ type user struct {
 	created bool   // the Goal was acknowledged
 	sent    string // the prompt that was sent last
 	steps   map[string]bool
+	env     []string // for the next life that dies
 
 	// choose answers a permission request, "" leaves it open; nil allows everything. unknown answers one that names an unknown outcome.
 	choose  func(title string) string
@@ -108,6 +109,9 @@ func (u *user) call(method string, params map[string]any, v any) error {
 func (u *user) await(id, method string, v any) error {
 	u.w.t.Helper()
 	m, ok := u.a.Find(func(m harness.Message) bool { return m.Method == "" && string(m.ID) == id })
+	if !ok && syscall.Kill(u.a.PID(), 0) == nil {
+		return fmt.Errorf("%s: no answer", method)
+	}
 	if !ok {
 		return fmt.Errorf("%s: %w", method, errDied)
 	}

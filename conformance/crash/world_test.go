@@ -33,10 +33,27 @@ func newWorld(t *testing.T) *world {
 	if err := os.Mkdir(w.work, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(w.explain)
 	w.model = fakemodel.New(w.answer)
 	t.Cleanup(w.model.Close)
 	t.Cleanup(w.openGates) // before the model closes
 	return w
+}
+
+// explain logs what the processes and the model saw, when the test has failed.
+func (w *world) explain() {
+	if !w.t.Failed() {
+		return
+	}
+	logs, _ := filepath.Glob(filepath.Join(w.home, "*.jsonl")) // the pattern is a good one
+	for _, name := range logs {
+		if b, err := os.ReadFile(name); err == nil {
+			w.t.Logf("%s:\n%s", filepath.Base(name), b)
+		}
+	}
+	for _, r := range w.model.Requests() {
+		w.t.Logf("request %d %s: %d messages, the last: %+v", r.N, r.Refused, len(r.Messages), r.Messages[max(0, len(r.Messages)-2):])
+	}
 }
 
 // gate holds the answers that name it until it is opened.
@@ -124,8 +141,21 @@ func (w *world) look() {
 	w.inode = sys.Ino
 }
 
+// logged tells whether a process has written the phrase to its log.
+func (w *world) logged(pid int, phrase string) bool {
+	b, _ := os.ReadFile(filepath.Join(w.home, "log.jsonl")) // it may not be there yet
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, fmt.Sprintf(`"pid":%d,`, pid)) && strings.Contains(line, phrase) {
+			return true
+		}
+	}
+	return false
+}
+
 // fired is the log of one launch's crash points.
-func (w *world) fired(launch int) string { return filepath.Join(w.dir, fmt.Sprintf("fired-%d", launch)) }
+func (w *world) fired(launch int) string {
+	return filepath.Join(w.dir, fmt.Sprintf("fired-%d", launch))
+}
 
 // mustHaveFired fails when the point was not reached, or more than once, or another one was.
 func (w *world) mustHaveFired(launch int, point string) {

@@ -1,0 +1,129 @@
+package crash_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// names reads the list of crash points from the text of its source.
+func names(t *testing.T) (commits, actions []string) {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	b, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "..", "internal", "fault", "points.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t"([a-z_.]+)",$`).FindAllStringSubmatch(string(b), -1) {
+		if strings.HasPrefix(m[1], "proc.") || strings.HasPrefix(m[1], "supervisor.") {
+			actions = append(actions, m[1])
+		} else {
+			commits = append(commits, m[1])
+		}
+	}
+	if len(commits) < 30 || len(actions) < 8 {
+		t.Fatalf("the list of points was not understood: %d commits, %d actions", len(commits), len(actions))
+	}
+	return commits, actions
+}
+
+// unreachable are the points that no client can make the binary reach, and where they are tested instead.
+var unreachable = map[string]string{
+	"store.backup": "a store of an older schema is needed and there is only one schema; the tests of the store die here with two",
+}
+
+// own are the points that need a play of their own. All others are met on the way of an ordinary Goal.
+var own = map[string]trial{
+	"approval.rejected":        {play: says("please shell", "That is all."), setup: rejecting, check: answered(0, "please shell")},
+	"cancel.accepted":          {play: cancelPlay, check: stopped},
+	"effect.lost":              {play: goalPlay, setup: losing, check: lost},
+	"effect.refused":           {play: says("please nothing", "It is not there."), check: answered(0, "please nothing")},
+	"effect.settled_by_person": {play: goalPlay, setup: losing, check: lost},
+	"goal.controlled":          {play: controlPlay, check: achieved},
+	"mode.set":                 {play: modePlay, check: unasked},
+	"model.retry":              {play: says("please fault", "It works at last."), check: answered(0, "please fault")},
+	"owner.claim":              {prelude: running(false), play: goalPlay, check: achieved},
+	"owner.released":           {play: closePlay, check: achieved},
+	"owner.takeover":           {prelude: running(true), play: goalPlay, check: achieved},
+	"prompt.accepted":          {play: storyPlay, check: toldOnce},
+	"recovery.decided":         {prelude: running(true), play: goalPlay, check: achieved},
+	"response.lost":            {play: says("please fault", "It works at last."), check: answered(0, "please fault")},
+	"run.closed":               {play: cancelPlay, check: stopped},
+	"session.closed":           {play: closePlay, check: achieved},
+	"session.opened":           {play: closePlay, check: achieved},
+	"text.flushed":             {play: storyPlay, check: toldOnce},
+	"turn.failed":              {play: denyPlay, check: answered(0, "please deny")},
+	"turn.left":                {play: cancelPlay, check: stopped},
+}
+
+var storyPlay = says("please story", "happily ever after.", "please talk", "So it goes.")
+
+var toldOnce = answered(1, "please story", "please talk")
+
+// rejecting is a user who lets nothing run.
+func rejecting(u *user) { u.choose = func(string) string { return "reject_once" } }
+
+// denyPlay prompts a model that refuses for good, and prompts again once it does not.
+func denyPlay(u *user) error {
+	if _, err := u.open(); err != nil {
+		return err
+	}
+	if u.sent == "" {
+		u.sent = "please deny"
+		if err := u.await(u.a.Prompt(u.session, u.sent), "session/prompt", nil); err != nil && strings.Contains(err.Error(), errDied.Error()) {
+			return err
+		}
+	}
+	return u.say("please talk", "So it goes.")
+}
+
+// unasked checks that nothing was asked in a mode that does not ask.
+func unasked(u *user) {
+	answered(0, "please write")(u)
+	if len(u.asks) > 0 {
+		u.w.t.Errorf("questions were asked: %v", u.asks)
+	}
+	if u.w.inode == 0 {
+		u.w.t.Error("the file was not written")
+	}
+}
+
+// TestPoints dies before and after each commit, and at each outside action, and goes on.
+func TestPoints(t *testing.T) {
+	commits, actions := names(t)
+	for _, name := range append(commits, actions...) {
+		instants := []string{name + ":before", name + ":after"}
+		if strings.HasPrefix(name, "proc.") || strings.HasPrefix(name, "supervisor.") {
+			instants = []string{name}
+		}
+		if why := unreachable[name]; why != "" {
+			t.Logf("%s: %s", name, why)
+			continue
+		}
+		tr, ok := own[name]
+		if s, is := strings.CutPrefix(name, "supervisor."); is {
+			tr = supervised(s)
+		} else if !ok {
+			tr = trial{play: goalPlay, check: achieved}
+		}
+		for _, instant := range instants {
+			t.Run(instant, func(t *testing.T) {
+				t.Parallel()
+				tr.dying(instant).run(t)
+			})
+		}
+	}
+	for name := range own {
+		if !strings.Contains(strings.Join(commits, " ")+" ", name+" ") {
+			t.Errorf("%s has a play and is no point", name)
+		}
+	}
+	for name := range unreachable {
+		if !strings.Contains(strings.Join(commits, " ")+" ", name+" ") {
+			t.Errorf("%s is listed as unreachable and is no point", name)
+		}
+	}
+}
