@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"holdfast/acp/rpc"
@@ -43,6 +44,7 @@ type follower struct {
 	own      map[session.RunID]bool // prompts of this connection: the client shows them itself
 	prompts  map[session.RunID]*openPrompt
 	held     []*openPrompt // prompts that stay open for a goal
+	goalDue  bool          // held prompts are looked at when the log has been read
 	asking   map[session.ApprovalID]*question
 	mode     session.Mode
 	title    string
@@ -223,12 +225,16 @@ const eventPage = 500
 func (f *follower) catchUp() {
 	for f.ctx.Err() == nil {
 		n, err := f.page()
+		if err == nil && n < eventPage {
+			if !f.goalDue {
+				return
+			}
+			f.goalDue = false
+			err = f.settleHeld()
+		}
 		if err != nil {
 			f.fail(err, "following a session failed")
 			f.after(time.Second, f.catchUp)
-			return
-		}
-		if n < eventPage {
 			return
 		}
 	}
@@ -402,23 +408,26 @@ func (f *follower) goal() {
 		return
 	}
 	f.send(goalUpdate(v))
-	f.settleHeld(v)
+	f.goalMoved()
 }
 
-// goalMoved looks whether prompts that stay open for a goal can be answered.
-func (f *follower) goalMoved() {
+// goalMoved makes the next catchUp look whether prompts that stay open for a goal can be answered.
+func (f *follower) goalMoved() { f.goalDue = f.goalDue || len(f.held) > 0 }
+
+// settleHeld answers the prompts whose goal no longer works. The goal is read first and the log after it: everything up to the state that
+// is answered with is shown before the answer.
+func (f *follower) settleHeld() error {
 	if len(f.held) == 0 {
-		return
+		return nil
 	}
 	v, err := f.b.Goals.Get(f.ctx, "", f.id)
-	if err != nil {
-		f.fail(err, "reading the goal failed")
-		return
+	for n := eventPage; n == eventPage && err == nil; {
+		n, err = f.page()
 	}
-	f.settleHeld(v)
-}
-
-func (f *follower) settleHeld(v goals.View) {
+	if err != nil {
+		f.goalDue = true
+		return fmt.Errorf("look at the goal that prompts wait for: %w", err)
+	}
 	var kept []*openPrompt
 	for _, p := range f.held {
 		if p.goal == v.GoalID && working(v) {
@@ -435,6 +444,7 @@ func (f *follower) settleHeld(v goals.View) {
 		p.answer(f, "end_turn")
 	}
 	f.held = kept
+	return nil
 }
 
 // working tells whether a goal moves, or waits for something that this client can be asked.

@@ -150,8 +150,8 @@ func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *r
 				}
 			}
 		})
-		f.catchUp()
 		f.goalMoved()
+		f.catchUp()
 	})
 	return nil
 }
@@ -190,8 +190,8 @@ func (a *Agent) cancelSession(b *Backend, id session.SessionID) error {
 				}
 			}))
 		}
-		f.catchUp()
 		f.goalMoved()
+		f.catchUp()
 	})
 	return nil
 }

@@ -65,7 +65,7 @@ func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) er
 		return err
 	}
 	f := a.publish(b, s, s.LastSeq, func() { req.Reply(a.newSessionResult(s)) })
-	f.post(func() { f.send(commandsUpdate()) })
+	f.post(f.begin)
 	return nil
 }
 

@@ -257,7 +257,10 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 			return err
 		}
 	case "waive":
-		return waive(tx, g, p, now)
+		if err := waive(tx, g, p, now); err != nil {
+			return err
+		}
+		return reviewAgain(tx, g, now, newID)
 	default:
 		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "revise" or "waive"`}
 	}
@@ -319,6 +322,21 @@ func waive(tx Tx, g Goal, p UpdateParams, now time.Time) error {
 		}
 	}
 	return &ParamError{"requirementId", fmt.Sprintf("the goal has no requirement %q", p.RequirementID)}
+}
+
+// reviewAgain replaces a review that a control made out of date: it judges another version, and nobody else would end the wait for it.
+func reviewAgain(tx Tx, g Goal, now time.Time, newID func() string) error {
+	run, err := tx.Run(g.Run)
+	if err != nil || g.Status != Active || run.ReasonCode != session.CodeVerifying {
+		return err
+	}
+	if err := cancelReviews(tx, g, now); err != nil {
+		return err
+	}
+	if err := startReview(tx, g, &run, now, newID); err != nil {
+		return err
+	}
+	return tx.UpdateRun(run, now)
 }
 
 // pause stops a Goal without ending it.

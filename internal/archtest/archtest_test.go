@@ -1,168 +1,148 @@
-// Package archtest enforces the layer rule by parsing the files, and that crash points are listed and used.
 package archtest
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"holdfast/internal/fault"
 )
 
-const root = "../.."
-
-// allowed names, for each package of ours, what else of ours it may import. "…/" covers everything below.
-var allowed = map[string][]string{
-	"usage":                 {},
-	"internal/fault":        {},
-	"internal/ident":        {},
-	"internal/proc":         {"internal/fault", "internal/ident"},
-	"session":               {"usage", "internal/fault", "internal/proc"},
-	"recovery":              {"session"},
-	"goals":                 {"session", "usage"},
-	"internal/store":        {"session", "goals", "internal/fault"},
-	"internal/provider":     {"session", "usage"},
-	"internal/tools":        {"session", "internal/proc"},
-	"internal/worktree":     {"session"},
-	"internal/instance":     {},
-	"acp":                   {"session", "goals", "acp/rpc", "acp/v1"},
-	"acp/rpc":               {},
-	"acp/v1":                {},
-	"acp/schema":            {},
-	"internal/schemagen":    {},
-	"internal/archtest":     {},
-	"conformance/harness":   {},
-	"conformance/fakemodel": {},
-}
-
-// mayImport says whether a file of package pkg may import dep, both without the module's name.
-func mayImport(pkg, dep string, test bool) bool {
-	switch {
-	case pkg == dep || strings.HasPrefix(pkg, "cmd/"):
-		return true
-	case strings.HasPrefix(pkg, "conformance/"):
-		return strings.HasPrefix(dep, "conformance/")
-	case test && (dep == "acp/schema" || pkg == "internal/provider" && dep == "conformance/fakemodel"):
-		return true
-	}
-	list, known := allowed[pkg]
-	return known && slices.Contains(list, dep)
-}
-
-func eachFile(t *testing.T, visit func(path string, f *ast.File)) {
+func tree(t *testing.T) []File {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "node_modules" || d.Name() == "testdata" || d.Name() == "bin") && path != root {
-			return fs.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(path, ".go") {
-			return nil
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, path)
-		visit(filepath.ToSlash(rel), f)
-		return err
-	})
+	files, err := Load(os.DirFS("../.."))
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestImports_PointDownwards(t *testing.T) {
-	files := 0
-	eachFile(t, func(path string, f *ast.File) {
-		files++
-		pkg := filepath.ToSlash(filepath.Dir(path))
-		for _, imp := range f.Imports {
-			dep, err := strconv.Unquote(imp.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if ours, ok := strings.CutPrefix(dep, "holdfast/"); ok && !mayImport(pkg, ours, strings.HasSuffix(path, "_test.go")) {
-				t.Errorf("%s imports %s", path, ours)
-			}
-		}
-	})
-	if files < 50 {
-		t.Fatalf("only %d files were looked at", files)
+	if len(files) < 100 {
+		t.Fatalf("only %d Go files were found; the walk does not see the project", len(files))
 	}
+	return files
 }
 
-func TestImports_RuleRefusesViolations(t *testing.T) {
-	for _, c := range [][2]string{{"session", "goals"}, {"acp", "internal/store"}, {"internal/tools", "internal/provider"}, {"conformance/kill", "session"},
-		{"usage", "session"}, {"newpackage", "session"}} {
-		if mayImport(c[0], c[1], false) {
-			t.Errorf("%s may import %s", c[0], c[1])
+func TestLayers_HoldEverywhere(t *testing.T) {
+	files := tree(t)
+	for _, v := range Layers(files) {
+		t.Error(v)
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		seen[f.Package] = true
+	}
+	for pkg := range layers {
+		if !seen[pkg] && !planned[pkg] {
+			t.Errorf("the rule for %s is about no package", pkg)
 		}
 	}
 }
 
-var commitName = regexp.MustCompile(`^[a-z]+\.[a-z_]+$`)
+func TestPoints_ListedAndUsed(t *testing.T) {
+	used := Points(tree(t))
+	for name, at := range used {
+		if !slices.Contains(fault.Points, name) {
+			t.Errorf("%s: the crash point %q is not listed in internal/fault/points.go", at, name)
+		}
+	}
+	for i, name := range fault.Points {
+		if used[name] == "" {
+			t.Errorf("the crash point %q is listed and never reached", name)
+		}
+		if slices.Contains(fault.Points[:i], name) {
+			t.Errorf("the crash point %q is listed twice", name)
+		}
+	}
+}
 
-// Every string that has the form of a crash point and is passed to a call is listed, and every listed one is used.
-func TestCrashPoints_ListedAndUsed(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "internal/fault/points.go"))
+// plant parses a small tree of sources.
+func plant(t *testing.T, sources map[string]string) []File {
+	t.Helper()
+	m := fstest.MapFS{}
+	for path, src := range sources {
+		m[path] = &fstest.MapFile{Data: []byte(src)}
+	}
+	files, err := Load(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^\t"([a-z_.]+)",$`).FindAllStringSubmatch(string(text), -1) {
-		listed[m[1]] = false
+	return files
+}
+
+// A checker that accepts anything would pass the tree as well; each of these must fail.
+func TestLayers_PlantedViolationsFail(t *testing.T) {
+	cases := map[string]struct{ path, imports string }{
+		"the domain uses the store":             {"session/a.go", "holdfast/internal/store"},
+		"the domain uses what builds on it":     {"session/a.go", "holdfast/goals"},
+		"recovery uses goals":                   {"recovery/a.go", "holdfast/goals"},
+		"goals use recovery":                    {"goals/a.go", "holdfast/recovery"},
+		"one adapter uses another":              {"internal/store/a.go", "holdfast/internal/tools"},
+		"the editor side uses the store":        {"acp/a.go", "holdfast/internal/store"},
+		"tools use goals":                       {"internal/tools/a.go", "holdfast/goals"},
+		"the transport knows the domain":        {"acp/rpc/a.go", "holdfast/session"},
+		"wire types know the transport":         {"acp/v1/a.go", "holdfast/acp/rpc"},
+		"something below knows the domain":      {"internal/proc/a.go", "holdfast/session"},
+		"usage knows the domain":                {"usage/a.go", "holdfast/session"},
+		"the wiring is imported":                {"acp/a.go", "holdfast/cmd/holdfast"},
+		"the suite knows the product":           {"conformance/kill/a.go", "holdfast/session"},
+		"the suite's tests know the product":    {"conformance/kill/a_test.go", "holdfast/acp/v1"},
+		"the product uses the suite":            {"session/a.go", "holdfast/conformance/harness"},
+		"a test reaches above its layer":        {"session/a_test.go", "holdfast/internal/store"},
+		"a package that nobody gave a layer":    {"internal/util/a.go", "strings"},
+		"a file of another system is no excuse": {"session/a_windows.go", "holdfast/acp"},
 	}
-	eachFile(t, func(path string, f *ast.File) {
-		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "conformance/") || path == "internal/fault/points.go" {
-			return
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if ok && commits(call) {
-				for _, a := range call.Args {
-					if lit, ok := a.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-						name, err := strconv.Unquote(lit.Value)
-						name = strings.TrimSuffix(strings.TrimSuffix(name, ":before"), ":after")
-						if _, known := listed[name]; err == nil && commitName.MatchString(name) && !known {
-							t.Errorf("%s: crash point %q is not listed", path, name)
-						}
-					}
-				}
-			}
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if name, err := strconv.Unquote(lit.Value); err == nil {
-					name = strings.TrimSuffix(strings.TrimSuffix(name, ":before"), ":after")
-					if _, known := listed[name]; known {
-						listed[name] = true
-					}
-				}
-			}
-			return true
-		})
-	})
-	for name, used := range listed {
-		if !used {
-			t.Errorf("crash point %q is listed and never used", name)
+	for name, c := range cases {
+		files := plant(t, map[string]string{c.path: "package x\n\nimport _ \"" + c.imports + "\"\n"})
+		got := Layers(files)
+		if len(got) != 1 || !strings.Contains(got[0], c.path) {
+			t.Errorf("%s: want one complaint about %s, got %q", name, c.path, got)
 		}
 	}
 }
 
-// commits tells whether a call is one of those that take a crash point.
-func commits(call *ast.CallExpr) bool {
-	switch fn := call.Fun.(type) {
-	case *ast.SelectorExpr:
-		return slices.Contains([]string{"Commit", "commit", "settle", "Point"}, fn.Sel.Name)
-	case *ast.Ident:
-		return fn.Name == "point"
+func TestLayers_WhatIsAllowed(t *testing.T) {
+	cases := map[string]string{
+		"session/a.go":                  "holdfast/usage",
+		"internal/store/a.go":           "holdfast/goals",
+		"internal/tools/a.go":           "holdfast/internal/proc",
+		"acp/a.go":                      "holdfast/acp/rpc",
+		"cmd/holdfast/a.go":             "holdfast/internal/store",
+		"conformance/kill/a.go":         "holdfast/conformance/harness",
+		"internal/provider/a_test.go":   "holdfast/conformance/fakemodel",
+		"node_modules/x/a.go":           "holdfast/session",
+		"session/testdata/src/pkg/a.go": "holdfast/acp",
 	}
-	return false
+	for path, imp := range cases {
+		if got := Layers(plant(t, map[string]string{path: "package x\n\nimport _ \"" + imp + "\"\n"})); len(got) != 0 {
+			t.Errorf("%s may import %s: %q", path, imp, got)
+		}
+	}
+}
+
+func TestPoints_AreFoundInEveryForm(t *testing.T) {
+	used := Points(plant(t, map[string]string{"session/a.go": `package session
+
+func f() {
+	e.Commit(ctx, "a.engine", id, func() { t.commit(ctx, "b.turn", nil) })
+	c.settle(ctx, "c.call", nil)
+	e.Store.Commit(ctx, "d.store", func(tx Tx) error { return tx.Note("not a point") })
+	fault.Point("e.direct:before")
+	point("f.short")
+	point := "g.variable"
+	if x {
+		point = "h.assigned"
+	}
+	tx.Commit()
+	title := "not a point either"
+}
+`, "session/a_test.go": "package session\n\nfunc g() { e.Commit(ctx, \"z.test\", id, nil) }\n"}))
+	var names []string
+	for name := range used {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	want := []string{"a.engine", "b.turn", "c.call", "d.store", "e.direct", "f.short", "g.variable", "h.assigned"}
+	if !slices.Equal(names, want) {
+		t.Errorf("want %q\ngot  %q", want, names)
+	}
 }
