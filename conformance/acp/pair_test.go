@@ -126,3 +126,43 @@ func TestPair_CancelFromTheOther(t *testing.T) {
 		t.Errorf("the next prompt stops with %s", got)
 	}
 }
+
+// A cancel does not wait for an owner that cannot act on it. What that owner still says of the turn when it wakes is not shown.
+func TestPair_CancelWhileTheOwnerSleeps(t *testing.T) {
+	gate := make(chan struct{})
+	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
+		if r.N == 1 {
+			return fakemodel.Reply{Steps: []fakemodel.Step{{Text: "early "}, fakemodel.Gate(gate), {Text: "LATE"}}, Calls: []fakemodel.Call{{Name: "shell", Args: `{"command":"echo LATE > out"}`}}}
+		}
+		return fakemodel.Text("next")
+	})
+	a := w.start()
+	session := a.NewSession(w.work)
+	b := w.start()
+	w.load(b, session)
+	id := b.Prompt(session, "speak")
+	message(t, b, "agent_message_chunk", "early")
+	a.Signal(syscall.SIGSTOP)
+	close(gate) // the rest is there when the owner wakes
+	began := time.Now()
+	b.Notify("session/cancel", map[string]any{"sessionId": session})
+	if got := stop(t, b, id); got != "cancelled" {
+		t.Errorf("stopped with %s", got)
+	}
+	if took := time.Since(began); took > cancelLimit {
+		t.Errorf("it took %v", took)
+	}
+	shown := len(b.Updates(session))
+	a.Signal(syscall.SIGCONT)
+	if got := stop(t, b, b.Prompt(session, "and now")); got != "end_turn" {
+		t.Errorf("the next prompt stops with %s", got)
+	}
+	for _, u := range updates(t, b, session)[shown:] {
+		if strings.Contains(u.Raw, "LATE") || u.ToolCallID != "" {
+			t.Errorf("after the answer: %s", u.Raw)
+		}
+	}
+	if w.file("out") != "" {
+		t.Error("a call of the cancelled turn ran")
+	}
+}

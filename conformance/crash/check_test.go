@@ -49,7 +49,8 @@ func (u *user) achieved(code int) {
 	if n := u.w.lines("counter"); n != 1 {
 		t.Errorf("the command ran %d times", n)
 	}
-	if n := u.w.lines("checks"); n != 1 {
+	// A review that was told to begin anew collects its evidence anew.
+	if n := u.w.lines("checks"); n < 1 || n > 1+u.retries {
 		t.Errorf("the requirement's command ran %d times", n)
 	}
 	said, _ := u.transcript()
@@ -72,19 +73,15 @@ func (u *user) achieved(code int) {
 			t.Errorf("the call %q is %s at the end", m.Title, m.State)
 		}
 		if m.Fact == "completed" {
+			ran[m.Kind]++
 			ran[m.Kind+" "+m.Title]++
 		}
 		if code != 0 && m.Fact == "completed" && m.Title == command && (m.ExitCode == nil || *m.ExitCode != code) {
 			t.Errorf("the exit code of the command is %v, settled by %s", m.ExitCode, m.SettledBy)
 		}
 	}
-	for title, n := range ran {
-		if n != 1 && (strings.HasPrefix(title, "shell") || strings.HasPrefix(title, "write")) {
-			t.Errorf("%q was completed %d times", title, n)
-		}
-	}
-	if ran["shell "+command] != 1 {
-		t.Errorf("the command is not in the history as completed: %v", ran)
+	if ran["write"] != 1 || ran["shell "+command] != 1 {
+		t.Errorf("the command and the write are not in the history as completed once: %v", ran)
 	}
 	u.must(u.leave())
 }

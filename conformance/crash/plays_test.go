@@ -27,6 +27,7 @@ func (u *user) end() error {
 	return u.until("the goal ends", func() (bool, error) {
 		g, err := u.goal()
 		if err == nil && g.ReasonCode == "crash_loop" {
+			u.retries++
 			err = u.call("update_goal", map[string]any{"sessionId": u.session, "action": "retry"}, nil)
 		}
 		return g.Status != "" && g.Status != "active", err

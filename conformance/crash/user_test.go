@@ -26,6 +26,7 @@ type user struct {
 	created bool   // the Goal was acknowledged
 	sent    string // the prompt that was sent last
 	steps   map[string]bool
+	retries int // the Goal waited because of two deaths in a row, and was told to go on
 	env     []string // for the next life that dies
 
 	// choose answers a permission request, "" leaves it open; nil allows everything. unknown answers one that names an unknown outcome.

@@ -28,7 +28,15 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("", "hf-") // short: the path of a socket is limited
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // last
+		if err := os.RemoveAll(dir); err != nil && !t.Failed() {
+			t.Errorf("something still writes there: %v", err)
+		}
+	})
 	w := &world{t: t, dir: dir, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), gates: map[string]chan struct{}{}, hits: map[string]int{}}
 	if err := os.Mkdir(w.work, 0o755); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"holdfast/conformance/fakemodel"
 	"holdfast/conformance/harness"
@@ -96,7 +97,7 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 	switch {
 	case !done["shell"]:
 		return fakemodel.Calls(fakemodel.Call{Name: "shell", Args: encode(map[string]string{"command": command})})
-	case !w.has("counter"): // the command never began, or so it seems: look, then do it
+	case !w.appears("counter"): // the command never began: do it
 		return fakemodel.Calls(fakemodel.Call{Name: "shell", Args: encode(map[string]string{"command": command})})
 	case !w.has("out.txt"):
 		return fakemodel.Calls(fakemodel.Call{Name: "write", Args: encode(map[string]string{"path": "out.txt", "content": "result\n"})})
@@ -157,6 +158,17 @@ func encode(v any) string {
 func (w *world) has(name string) bool {
 	_, err := os.Stat(filepath.Join(w.work, name))
 	return err == nil
+}
+
+// appears gives a command that was just started, and whose supervisor is gone, a moment to show itself.
+func (w *world) appears(name string) bool {
+	for range 100 {
+		if w.has(name) {
+			return true
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	return false
 }
 
 func (w *world) count(name string) int {
