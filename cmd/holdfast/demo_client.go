@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
-	"path/filepath"
+	"strings"
 	"sync"
 	"time"
-
-	"holdfast/internal/proc"
 )
 
 // demoLimit is how long any one step of the demo may take.
@@ -30,6 +29,29 @@ type demoAgent struct {
 	answers map[int]json.RawMessage
 	changed chan struct{}
 	ended   chan struct{}
+}
+
+// launch starts the agent as an editor does.
+func (d *demoRun) launch() (*demoAgent, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this binary: %w", err)
+	}
+	a := &demoAgent{d: d, cmd: exec.Command(self, "acp", "--model", d.model), answers: map[int]json.RawMessage{}, ended: make(chan struct{}), changed: make(chan struct{}, 1)}
+	a.cmd.Env = append(os.Environ(), "HOLDFAST_HOME="+d.home)
+	a.cmd.Stderr = &a.errs
+	if a.in, err = a.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("launch the agent: %w", err)
+	}
+	out, err := a.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("launch the agent: %w", err)
+	}
+	if err := a.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("launch the agent: %w", err)
+	}
+	go a.read(out) // ends with the process; clean waits for it
+	return a, a.call("initialize", map[string]any{"protocolVersion": 1, "clientInfo": map[string]any{"name": "holdfast-demo", "version": version}}, nil)
 }
 
 type demoMessage struct {
@@ -77,7 +99,8 @@ func (a *demoAgent) permit(m demoMessage) {
 		} `json:"toolCall"`
 	}
 	if json.Unmarshal(m.Params, &p) == nil {
-		a.d.say("the agent asks: %s\n  answered: allow once", p.ToolCall.Title)
+		title, _, _ := strings.Cut(p.ToolCall.Title, " (asked at ") // a question that waited says since when; the goal is known here
+		a.d.say("The agent asks: %s. Answered: allow once.", title)
 	}
 	a.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": "allow_once"}}})
 }
@@ -139,7 +162,7 @@ func (a *demoAgent) until(what string, ok func() (bool, error)) error {
 		case <-a.changed:
 		case <-look.C:
 		case <-a.ended:
-			return fmt.Errorf("the agent ended while waiting until %s: %s", what, errText(&a.errs))
+			return fmt.Errorf("the agent ended while waiting until %s: %s", what, strings.TrimSpace(a.errs.String()))
 		case <-a.d.ctx.Done():
 			return errors.New("interrupted")
 		case <-limit.C:
@@ -148,31 +171,20 @@ func (a *demoAgent) until(what string, ok func() (bool, error)) error {
 	}
 }
 
+// pid is the agent's process id, also after its end.
+func (a *demoAgent) pid() int { return a.cmd.Process.Pid }
+
 func (a *demoAgent) kill() {
-	_ = a.cmd.Process.Kill()
+	_ = a.cmd.Process.Kill() // it may have ended by itself
 	<-a.ended
 }
 
 // end closes the agent's input, which ends it, and kills it when it does not.
 func (a *demoAgent) end() {
-	_ = a.in.Close()
+	_ = a.in.Close() // it may have been closed with the process
 	select {
 	case <-a.ended:
-	case <-time.After(3 * time.Second):
+	case <-time.After(endWithin):
 		a.kill()
-	}
-}
-
-// endCommands ends commands that outlived their agents.
-func (d *demoRun) endCommands() {
-	dirs, err := filepath.Glob(filepath.Join(d.home, "calls", "*"))
-	if err != nil {
-		return
-	}
-	for _, dir := range dirs {
-		h := proc.Open(dir)
-		if s, err := h.State(); err == nil && (s.Verdict == proc.Live || s.Verdict == proc.Orphaned) {
-			_, _ = h.Stop(d.ctx, "user") // best effort at the end of a failed demo
-		}
 	}
 }

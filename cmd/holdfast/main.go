@@ -71,7 +71,12 @@ func rootCommand() *cobra.Command {
 		&cobra.Command{Use: "acp", Short: "Serve an editor over stdin and stdout", Args: noArgs,
 			RunE: func(*cobra.Command, []string) error { return serveACP(model) }},
 		&cobra.Command{Use: "demo", Short: "Show a goal that survives kill -9, in a temporary repository", Args: noArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), model) }},
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				if !cmd.Flags().Changed("model") {
+					model = "" // HOLDFAST_MODEL alone must not make a demonstration cost money
+				}
+				return demo(cmd.Context(), model)
+			}},
 		&cobra.Command{Use: "version", Short: "Print the version", Args: noArgs,
 			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "holdfast", version) }},
 	)
