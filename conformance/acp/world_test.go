@@ -99,13 +99,6 @@ func (w *world) file(name string) string {
 	return string(b)
 }
 
-func (w *world) touch(name string) {
-	w.t.Helper()
-	if err := os.WriteFile(w.path(name), nil, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // waitFile waits until a command has written a whole line.
 func (w *world) waitFile(name string) string {
 	w.t.Helper()
@@ -145,14 +138,6 @@ type update struct {
 	ModeID     string          `json:"currentModeId"`
 	Content    json.RawMessage `json:"content"`
 	Raw        string          `json:"-"`
-}
-
-func (u update) text() string {
-	var block struct{ Text string }
-	if json.Unmarshal(u.Content, &block) != nil {
-		return ""
-	}
-	return block.Text
 }
 
 func updates(t testing.TB, a *harness.Agent, session string) []update {

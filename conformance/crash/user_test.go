@@ -26,7 +26,7 @@ type user struct {
 	created bool   // the Goal was acknowledged
 	sent    string // the prompt that was sent last
 	steps   map[string]bool
-	retries int // the Goal waited because of two deaths in a row, and was told to go on
+	retries int      // the Goal waited because of two deaths in a row, and was told to go on
 	env     []string // for the next life that dies
 
 	// choose answers a permission request, "" leaves it open; nil allows everything. unknown answers one that names an unknown outcome.
@@ -39,9 +39,9 @@ type user struct {
 
 // ask is one permission request as it came.
 type ask struct {
-	launch         int
-	title, command string
-	unknown        bool
+	launch  int
+	title   string
+	unknown bool
 }
 
 func newUser(w *world) *user { return &user{w: w, steps: map[string]bool{}} }
