@@ -36,7 +36,10 @@ type fileState struct {
 	text   []byte // only of requirement files, capped
 }
 
-const maxPatternFile = 4 << 20
+const (
+	maxPatternFile = 4 << 20
+	outside        = "outside the workspace" // in place of a digest
+)
 
 // Observe reads the files that requirements name and digests what the Goal wrote.
 func (r Review) Observe(ctx context.Context, s session.Session, run session.Run) (any, error) {
@@ -69,7 +72,9 @@ func (r Review) Observe(ctx context.Context, s session.Session, run session.Run)
 	}
 	for _, q := range reqs {
 		if q.Kind == KindFile {
-			if err := o.look(absolute(s, q.Path), true); err != nil {
+			if path := absolute(s, q.Path); !inside(s, path) {
+				o.files[path] = fileState{digest: outside}
+			} else if err := o.look(path, true); err != nil {
 				return nil, err
 			}
 		}
@@ -82,6 +87,28 @@ func absolute(s session.Session, path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(s.Cwd, path)
+}
+
+// inside tells whether a path lies in a root of the session once its links are resolved.
+func inside(s session.Session, path string) bool {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return slices.ContainsFunc(s.Roots, func(root string) bool {
+		for _, r := range []string{root, evaluated(root)} {
+			if rel, err := filepath.Rel(r, path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func evaluated(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 func (o observation) look(path string, keep bool) error {
@@ -322,7 +349,7 @@ func judge(s session.Session, reqs []Requirement, ev evidence, o observation) {
 			st := o.files[absolute(s, q.Path)]
 			q.Result, q.JudgedBy, q.Evidence = Met, "code", []string{st.digest}
 			q.Reason = "the file is there"
-			if st.digest == "absent" || st.digest == "unreadable" {
+			if st.digest == "absent" || st.digest == "unreadable" || st.digest == outside {
 				q.Result, q.Reason = Unmet, "the file is "+st.digest
 			} else if q.Pattern != "" && !regexp.MustCompile(q.Pattern).Match(st.text) {
 				q.Result, q.Reason = Unmet, "the file does not match /"+q.Pattern+"/"

@@ -230,6 +230,9 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 	g.UpdatedAt, g.CancelCommand = now, ""
 	switch p.Action {
 	case "pause":
+		if g.Status != Active && g.Status != Paused {
+			return &NotAllowedError{p.Action, g.Status, "nothing of it is running"}
+		}
 		return pause(tx, g, session.CodeUserPaused, p.Reason, now)
 	case "resume":
 		if g.Status != Paused && g.Status != Blocked {
@@ -255,6 +258,12 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		}
 		if err := tx.PutRequirements(g.ID, g.Revision, reqs); err != nil {
 			return err
+		}
+		if err := voidRun(tx, g.Session, g.Run, now); err != nil { // what was allowed was allowed for another contract
+			return err
+		}
+		if g.Status == Paused {
+			return want(tx, g, session.DesiredPaused, now) // a revision revives nothing
 		}
 	case "waive":
 		if err := waive(tx, g, p, now); err != nil {

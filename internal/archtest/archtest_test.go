@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,35 @@ func TestPoints_ListedAndUsed(t *testing.T) {
 		}
 		if slices.Contains(fault.Points[:i], name) {
 			t.Errorf("the crash point %q is listed twice", name)
+		}
+	}
+}
+
+// The documents name commits; a renamed one must not leave them behind.
+func TestPoints_InTheDocumentsAreReal(t *testing.T) {
+	groups := map[string]bool{}
+	for _, name := range fault.Points {
+		group, _, _ := strings.Cut(name, ".")
+		groups[group] = true
+	}
+	token := regexp.MustCompile(`\b([a-z]+)\.[a-z_]+\b`)
+	for _, doc := range []string{"architecture.md", "state-machines.md"} {
+		b, err := os.ReadFile("../../docs/" + doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := 0
+		for _, m := range token.FindAllStringSubmatch(string(b), -1) {
+			if !groups[m[1]] {
+				continue
+			}
+			named++
+			if !slices.Contains(fault.Points, m[0]) {
+				t.Errorf("docs/%s names the commit %q, which there is not", doc, m[0])
+			}
+		}
+		if named < 20 {
+			t.Errorf("docs/%s names %d commits; the expression misses them", doc, named)
 		}
 	}
 }
