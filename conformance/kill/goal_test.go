@@ -154,6 +154,9 @@ func TestGoal_UnknownOutcomeIsNotRepeated(t *testing.T) {
 	w := newWorld(t)
 	var named atomic.Bool
 	a := w.launch("supervisor.running", func(p json.RawMessage) string {
+		if named.Load() {
+			return "" // each command of this agent loses its supervisor: nothing more is to run before it is gone
+		}
 		if strings.Contains(string(p), "outcome is unknown") {
 			if !strings.Contains(string(p), "echo run") {
 				t.Errorf("the question does not name the operation: %s", p)
