@@ -181,8 +181,17 @@ func (a *Agent) Notification(_ context.Context, method string, params json.RawMe
 		if err != nil {
 			return
 		}
-		if err := a.cancelSession(b, session.SessionID(laneOf(params))); err != nil {
-			a.Log.Error().Err(err).Msg("a cancel failed")
+		// A stop must not be lost because the store is busy: it is tried again while the client is there.
+		for a.ctx.Err() == nil {
+			err := a.cancelSession(b, session.SessionID(laneOf(params)))
+			if err == nil || session.IsNotFound(err) {
+				return
+			}
+			a.Log.Error().Err(err).Msg("a cancel failed; trying again")
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-a.ctx.Done():
+			}
 		}
 	})
 }

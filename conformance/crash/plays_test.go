@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -283,7 +284,7 @@ func (u *user) dieIn(p play, point string) {
 	if err == nil && !strings.HasPrefix(point, "supervisor.") {
 		err = u.leave()
 	}
-	if err != nil && !strings.Contains(err.Error(), errDied.Error()) {
+	if err != nil && !errors.Is(err, errDied) {
 		t.Fatalf("%s: %v", point, err)
 	}
 	u.a.Kill()

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -73,7 +74,7 @@ func denyPlay(u *user) error {
 	}
 	if u.sent == "" {
 		u.sent = "please deny"
-		if err := u.await(u.a.Prompt(u.session, u.sent), "session/prompt", nil); err != nil && strings.Contains(err.Error(), errDied.Error()) {
+		if err := u.await(u.a.Prompt(u.session, u.sent), "session/prompt", nil); errors.Is(err, errDied) {
 			return err
 		}
 	}

@@ -3,13 +3,22 @@ package ident
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
 
+const zombie = 5 // SZOMB of sys/proc.h
+
 // BootID names the running boot. Untested.
-func BootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
+func BootID() (string, error) {
+	id, err := unix.Sysctl("kern.bootsessionuuid")
+	if err != nil {
+		return "", fmt.Errorf("read the boot id: %w", err)
+	}
+	return id, nil
+}
+
+func space() string { return "" } // there is one
 
 func machineID() string { return "" } // the host name has to do
 
@@ -17,29 +26,49 @@ func machineID() string { return "" } // the host name has to do
 func Start(pid int) (Process, error) {
 	boot, err := BootID()
 	if err != nil {
-		return Process{}, fmt.Errorf("read the boot id: %w", err)
+		return Process{}, err
 	}
 	kp, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-	if err != nil {
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EIO) { // EIO is how the wrapper says that there was no answer
 		return Process{}, errors.Join(ErrGone, err)
 	}
-	tv := kp.Proc.P_starttime
-	return Process{PID: pid, Start: uint64(tv.Sec)*1_000_000 + uint64(tv.Usec), Boot: boot}, nil
+	if err != nil {
+		return Process{}, fmt.Errorf("read the state of process %d: %w", pid, err)
+	}
+	if kp.Proc.P_stat == zombie {
+		return Process{}, ErrGone
+	}
+	return identify(kp, boot), nil
 }
 
-// Self identifies this process.
-func Self() Process {
-	p, err := Start(os.Getpid())
+func identify(kp *unix.KinfoProc, boot string) Process {
+	tv := kp.Proc.P_starttime
+	return Process{PID: int(kp.Proc.P_pid), Start: uint64(tv.Sec)*1_000_000 + uint64(tv.Usec), Boot: boot}
+}
+
+// Descendants lists the running processes below one, itself left out. Orphans are not found: they belong to launchd. Untested.
+func Descendants(pid int) ([]Process, error) {
+	boot, err := BootID()
 	if err != nil {
-		return Process{PID: os.Getpid()}
+		return nil, err
 	}
-	return p
+	list, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	byParent := map[int][]Process{}
+	for i := range list {
+		if kp := &list[i]; kp.Proc.P_stat != zombie {
+			byParent[int(kp.Eproc.Ppid)] = append(byParent[int(kp.Eproc.Ppid)], identify(kp, boot))
+		}
+	}
+	return below(pid, byParent), nil
 }
 
 // Signal sends a signal after checking the identity; without a handle a small window remains. Untested.
 func Signal(p Process, sig unix.Signal) error {
-	if !p.Alive() {
+	if p.PID <= 0 {
 		return ErrGone
 	}
-	return unix.Kill(p.PID, sig)
+	return p.signal(func() error { return unix.Kill(p.PID, sig) })
 }

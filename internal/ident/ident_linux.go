@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"sync"
@@ -11,13 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BootID names the running boot of the kernel.
-var BootID = sync.OnceValues(func() (string, error) {
+var bootID = sync.OnceValues(func() (string, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", fmt.Errorf("read the boot id: %w", err)
 	}
 	return string(bytes.TrimSpace(b)), nil
+})
+
+// BootID names the running boot of the kernel.
+func BootID() (string, error) { return bootID() }
+
+// space names our PID namespace, empty where the system does not show it.
+var space = sync.OnceValue(func() string {
+	link, _ := os.Readlink("/proc/self/ns/pid")
+	return link
 })
 
 func machineID() string {
@@ -29,57 +38,118 @@ func machineID() string {
 	return ""
 }
 
+// status is what the kernel says about one process.
+type status struct {
+	state   byte
+	parent  int
+	threads int
+	start   uint64
+}
+
+// dead: a zombie only waits to be collected, unless just its first thread has ended and others work on.
+func (s status) dead() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
+
+func read(pid int) (status, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return status{}, errors.Join(ErrGone, err)
+	}
+	if err != nil { // for example no descriptor left: not a proof of anything
+		return status{}, fmt.Errorf("read the state of process %d: %w", pid, err)
+	}
+	s, err := parse(b)
+	if err != nil {
+		return status{}, fmt.Errorf("read the state of process %d: %w", pid, err)
+	}
+	return s, nil
+}
+
+// parse reads a line of stat. The name in parentheses may hold anything, so fields are counted after the last one.
+func parse(b []byte) (status, error) {
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(fields) < 20 {
+		return status{}, fmt.Errorf("only %d fields", len(fields))
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return status{}, fmt.Errorf("parent: %w", err)
+	}
+	threads, err := strconv.Atoi(string(fields[17]))
+	if err != nil {
+		return status{}, fmt.Errorf("threads: %w", err)
+	}
+	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
+	if err != nil {
+		return status{}, fmt.Errorf("start: %w", err)
+	}
+	return status{state: fields[0][0], parent: parent, threads: threads, start: start}, nil
+}
+
 // Start identifies a running process.
 func Start(pid int) (Process, error) {
 	boot, err := BootID()
 	if err != nil {
 		return Process{}, err
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	s, err := read(pid)
 	if err != nil {
-		return Process{}, errors.Join(ErrGone, err)
+		return Process{}, err
 	}
-	// The name in parentheses may hold anything, so fields are counted after the last one.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return Process{}, fmt.Errorf("read the state of process %d: only %d fields", pid, len(fields))
-	}
-	if s := fields[0][0]; s == 'Z' || s == 'X' {
+	if s.dead() {
 		return Process{}, ErrGone
 	}
-	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
-	if err != nil {
-		return Process{}, fmt.Errorf("read the start of process %d: %w", pid, err)
-	}
-	return Process{PID: pid, Start: start, Boot: boot}, nil
+	return Process{PID: pid, Start: s.start, Boot: boot, Space: space()}, nil
 }
 
-// Self identifies this process.
-func Self() Process {
-	p, err := Start(os.Getpid())
+// Descendants lists the running processes below one, itself left out. What forks meanwhile may be missed: ask again.
+func Descendants(pid int) ([]Process, error) {
+	boot, err := BootID()
 	if err != nil {
-		return Process{PID: os.Getpid()}
+		return nil, err
 	}
-	return p
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	defer func() { _ = dir.Close() }()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	byParent := map[int][]Process{}
+	for _, name := range names {
+		n, err := strconv.Atoi(name)
+		if err != nil {
+			continue // not a process
+		}
+		s, err := read(n)
+		if errors.Is(err, ErrGone) || errors.Is(err, fs.ErrPermission) { // hidden ones are other users'
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !s.dead() { // its children are its parent's by now
+			byParent[s.parent] = append(byParent[s.parent], Process{PID: n, Start: s.start, Boot: boot, Space: space()})
+		}
+	}
+	return below(pid, byParent), nil
 }
 
-// Signal sends a signal to exactly this process: the identity is checked again once a handle holds the PID.
+// Signal sends a signal to exactly this process: the identity is checked again once a handle holds the PID (I2).
 func Signal(p Process, sig unix.Signal) error {
-	fd, err := unix.PidfdOpen(p.PID, 0)
-	if errors.Is(err, unix.ESRCH) {
+	if p.PID <= 0 {
 		return ErrGone
 	}
-	if err != nil {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return ErrGone
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM): // no handles in this kernel or sandbox: a small window remains
+		return p.signal(func() error { return unix.Kill(p.PID, sig) })
+	case err != nil:
 		return fmt.Errorf("open a handle of process %d: %w", p.PID, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if !p.Alive() {
-		return ErrGone
-	}
-	if err := unix.PidfdSendSignal(fd, sig, nil, 0); errors.Is(err, unix.ESRCH) {
-		return ErrGone
-	} else if err != nil {
-		return fmt.Errorf("signal process %d: %w", p.PID, err)
-	}
-	return nil
+	return p.signal(func() error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
 }

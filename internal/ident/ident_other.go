@@ -4,7 +4,6 @@ package ident
 
 import (
 	"errors"
-	"os"
 	"syscall"
 )
 
@@ -13,13 +12,15 @@ var errUnsupported = errors.New("process identity is not available on this syste
 // BootID is not available here.
 func BootID() (string, error) { return "", errUnsupported }
 
+func space() string { return "" }
+
 func machineID() string { return "" }
 
 // Start is not available here.
 func Start(int) (Process, error) { return Process{}, errUnsupported }
 
-// Self identifies this process by its PID alone.
-func Self() Process { return Process{PID: os.Getpid()} }
+// Descendants is not available here.
+func Descendants(int) ([]Process, error) { return nil, errUnsupported }
 
 // Signal is not available here.
 func Signal(Process, syscall.Signal) error { return errUnsupported }

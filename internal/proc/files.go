@@ -7,79 +7,32 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
-
-	"holdfast/internal/ident"
 )
-
-// Spec is a command to run.
-type Spec struct {
-	Dir       string        `json:"-"` // private folder for this command alone
-	Argv      []string      `json:"argv"`
-	Cwd       string        `json:"cwd"`
-	Env       []string      `json:"env"`
-	Timeout   time.Duration `json:"timeout"`   // 0 means no deadline
-	OutputCap int64         `json:"outputCap"` // bytes after which the command is stopped; 0 means no cap
-	Boot      string        `json:"boot"`
-}
-
-// Result is a receipt.
-type Result struct {
-	ExitCode    *int      `json:"exitCode"`
-	Signal      string    `json:"signal,omitempty"`
-	Stopped     string    `json:"stopped,omitempty"` // "user", "deadline", "output_cap", or ""
-	Started     time.Time `json:"started"`
-	Ended       time.Time `json:"ended"`
-	OutputBytes int64     `json:"outputBytes"`
-	Left        int       `json:"left"` // processes of the command that were left running
-	Failure     string    `json:"failure,omitempty"`
-}
-
-// Verdict is what the files prove about a command.
-type Verdict string
-
-const (
-	NotStarted   Verdict = "not_started"   // provably nothing ran
-	Live         Verdict = "live"          // the supervisor holds the lock
-	Done         Verdict = "done"          // there is a receipt
-	MaybeStarted Verdict = "maybe_started" // the supervisor was lost around the start
-	Orphaned     Verdict = "orphaned"      // the supervisor is lost, the command runs; its exit code will stay unknown
-	Lost         Verdict = "lost"          // both are gone without a receipt
-	Rebooted     Verdict = "rebooted"      // the machine was restarted under it
-)
-
-// State is a verdict with what it rests on.
-type State struct {
-	Verdict    Verdict
-	Result     Result        // with Done
-	Supervisor ident.Process // once it has said who it is
-	Command    ident.Process // once it was started
-}
 
 func path(dir, name string) string { return filepath.Join(dir, name) }
 
-// put writes a small file whole: under a temporary name, synced, renamed.
-func put(dir, name string, v any, sync bool) error {
+// put writes a small file whole: under a temporary name of its own, renamed. With durable it survives a power cut.
+func put(dir, name string, v any, durable bool) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	tmp := path(dir, name+".tmp")
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.CreateTemp(dir, name+".*.tmp") // two stops at once must not share one
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	_, err = f.Write(b)
-	if err == nil && sync {
+	if err == nil && durable {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path(dir, name))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // best effort after a failure
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := os.Rename(tmp, path(dir, name)); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	if sync {
+	if durable {
 		return syncDir(dir)
 	}
 	return nil
@@ -90,7 +43,10 @@ func syncDir(dir string) error {
 	if err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
-	return errors.Join(d.Sync(), d.Close())
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
 }
 
 // take reads a small file; missing is false without an error.
@@ -106,4 +62,22 @@ func take(dir, name string, v any) (bool, error) {
 		return false, fmt.Errorf("read %s: %w", name, err)
 	}
 	return true, nil
+}
+
+// prepare makes the private folder. Its entry is durable before anything starts: a folder that a power cut took away would pass for
+// a command that never ran.
+func prepare(dir string) error {
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return fmt.Errorf("make the folder of a command: %w", err)
+	}
+	switch err := os.Mkdir(dir, 0o700); {
+	case errors.Is(err, fs.ErrExist):
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return fmt.Errorf("keep the folder of a command private: %w", err)
+		}
+	case err != nil:
+		return fmt.Errorf("make the folder of a command: %w", err)
+	}
+	return syncDir(parent)
 }

@@ -7,158 +7,64 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"holdfast/internal/fault"
 	"holdfast/internal/ident"
 )
-
-// point is fault.Point; tests of this package replace it.
-var point = fault.Point
 
 // Handle is a command, running or not. It holds nothing open: any process may have one.
 type Handle struct{ dir string }
 
-// Start runs a command under a supervisor of its own.
-func Start(spec Spec) (*Handle, error) {
-	boot, err := ident.BootID()
-	if err != nil {
-		return nil, err
+// Open returns the command of a folder, as another process left it. The folder need not exist: then nothing was started.
+func Open(dir string) *Handle {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
 	}
-	spec.Boot = boot
-	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of a command: %w", err)
-	}
-	claim, err := os.OpenFile(path(spec.Dir, "alive"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("claim the command: %w", err)
-	}
-	// Our descriptor is only closed, never unlocked: the lock belongs to the open file, which the supervisor inherits.
-	defer func() { _ = claim.Close() }()
-	if err := unix.Flock(int(claim.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("claim the command: %w", err)
-	}
-	point("proc.claimed")
-	if err := put(spec.Dir, "spec", spec, true); err != nil {
-		return nil, err
-	}
-	point("proc.spec")
-	if err := launch(spec.Dir, claim); err != nil {
-		return nil, err
-	}
-	point("proc.launched")
-	return &Handle{dir: spec.Dir}, nil
+	return &Handle{dir: dir}
 }
 
-// launch starts the supervisor through a shell that ends at once, so that the supervisor's parent is not us.
-func launch(dir string, claim *os.File) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this binary: %w", err)
-	}
-	if runtime.GOOS == "linux" {
-		self = fmt.Sprintf("/proc/%d/exe", os.Getpid()) // also when the file was replaced by an upgrade
-	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("open the null device: %w", err)
-	}
-	defer func() { _ = null.Close() }()
-	cmd := exec.Command("/bin/sh", "-c", `"$@" &`, "sh", self, hidden, dir)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = null, null, null
-	cmd.ExtraFiles = []*os.File{claim}
-	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
-	cmd.Dir = "/"
-	cmd.Env = supervisorEnv()
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("start the supervisor: %w", err)
-	}
-	return nil
-}
-
-// Open returns the command of a folder, as another process left it.
-func Open(dir string) *Handle { return &Handle{dir: dir} }
-
-// held tells whether the supervisor lives.
-func (h *Handle) held() (bool, error) {
-	f, err := os.OpenFile(path(h.dir, "alive"), os.O_RDWR, 0)
+// look asks for the lock without keeping it.
+func (h *Handle) look() (lock, error) {
+	f, err := os.Open(path(h.dir, "alive"))
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
+		return unclaimed, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at the lock of a command: %w", err)
+		return "", fmt.Errorf("look at the lock of a command: %w", err)
 	}
 	defer func() { _ = f.Close() }()
+	// Shared, so that two who look do not see each other.
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return true, nil
+		return held, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at the lock of a command: %w", err)
+		return "", fmt.Errorf("look at the lock of a command: %w", err)
 	}
-	return false, nil
+	return free, nil
 }
 
-// State says what the files prove. The lock is looked at first: a supervisor writes its receipt before it lets go.
+// State says what the files prove.
 func (h *Handle) State() (State, error) {
-	var s State
-	held, err := h.held()
+	l, err := h.look()
 	if err != nil {
-		return s, err
+		return State{}, err
 	}
-	var spec Spec
-	specified, err := take(h.dir, "spec", &spec)
-	if err != nil {
-		return s, err
-	}
-	starting, err := take(h.dir, "starting", &s.Supervisor)
-	if err != nil {
-		return s, err
-	}
-	running, err := take(h.dir, "running", &s.Command)
-	if err != nil {
-		return s, err
-	}
-	done, err := take(h.dir, "exit", &s.Result)
-	if err != nil {
-		return s, err
-	}
-	boot, err := ident.BootID()
-	if err != nil {
-		return s, err
-	}
-	switch {
-	case done && !held:
-		s.Verdict = Done
-	case held:
-		s.Verdict = Live
-	case !specified:
-		s.Verdict = NotStarted
-	case spec.Boot != boot:
-		s.Verdict = Rebooted
-	case !starting:
-		s.Verdict = NotStarted
-	case !running:
-		s.Verdict = MaybeStarted
-	case s.Command.Alive():
-		s.Verdict = Orphaned
-	default:
-		s.Verdict = Lost
-	}
-	return s, nil
+	return judge(h.dir, l)
 }
 
-// ErrNoReceipt: the command will never have a receipt; State says why.
-var ErrNoReceipt = errors.New("the command has no receipt")
+// How often Wait looks: soon for short commands, then less and less, at last ten times a second.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
+)
 
 // Wait blocks until there is a receipt, or nothing more can be known.
 func (h *Handle) Wait(ctx context.Context) (Result, error) {
-	pause := 2 * time.Millisecond
-	for {
+	for pause := firstPause; ; pause = min(pause*5/4, lastPause) {
 		s, err := h.State()
 		if err != nil {
 			return Result{}, err
@@ -177,49 +83,65 @@ func (h *Handle) Wait(ctx context.Context) (Result, error) {
 			t.Stop()
 			return Result{}, context.Cause(ctx)
 		}
-		pause = min(pause*5/4+1, 100*time.Millisecond)
 	}
 }
 
-// Stop ends a command with everything it started, and waits for the receipt.
+// again is how long Stop waits before it repeats its signal.
+const again = 500 * time.Millisecond
+
+// Stop ends a command with everything it started, and waits for the receipt, which names the cause unless the command was faster.
+// A folder that exists and has not started its command yet will not start it later.
 func (h *Handle) Stop(ctx context.Context, cause string) (Result, error) {
-	if err := put(h.dir, "stop", cause, false); err != nil {
+	if cause == "" {
+		cause = CauseUser
+	}
+	s, err := h.State()
+	if err != nil {
 		return Result{}, err
 	}
+	if s.Verdict == Live || s.Verdict == NotStarted {
+		// Before the signal: it is what the supervisor reads when it gets one, or before it starts the command. On a full disk the
+		// signal alone has to do.
+		_ = put(h.dir, "stop", cause, false)
+	}
 	for {
-		s, err := h.State()
-		if err != nil {
+		if s, err = h.State(); err != nil {
 			return Result{}, err
 		}
 		switch {
 		case s.Verdict == Live && s.Supervisor.PID != 0:
 			err = ident.Signal(s.Supervisor, unix.SIGTERM)
+		case s.Verdict == Live: // it has not said who it is yet
 		case s.Verdict == Orphaned:
-			err = ident.Signal(s.Command, unix.SIGKILL) // nobody is left who could do it gently
-		case s.Verdict == Live: // it has not said who it is yet, and reads the stop file when it has
+			err = endOrphan(ctx, s.Command)
 		default:
 			return h.Wait(ctx)
 		}
 		if err != nil && !errors.Is(err, ident.ErrGone) {
 			return Result{}, err
 		}
-		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		short, cancel := context.WithTimeoutCause(ctx, again, errAgain)
 		r, err := h.Wait(short)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		if !errors.Is(err, errAgain) {
 			return r, err
 		}
 	}
 }
 
+var errAgain = errors.New("signal again")
+
 // Remove deletes the folder of a command that does not run.
 func (h *Handle) Remove() error {
-	held, err := h.held()
+	s, err := h.State()
 	if err != nil {
 		return err
 	}
-	if held {
-		return fmt.Errorf("remove the folder of a command: %w", os.ErrPermission)
+	if s.Verdict == Live || s.Verdict == Orphaned {
+		return fmt.Errorf("remove the folder of a command: %w", ErrRunning)
 	}
-	return os.RemoveAll(h.dir)
+	if err := os.RemoveAll(h.dir); err != nil {
+		return fmt.Errorf("remove the folder of a command: %w", err)
+	}
+	return nil
 }

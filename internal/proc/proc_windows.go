@@ -7,9 +7,6 @@ import (
 
 var errWindows = errors.New("supervised commands are not available on Windows")
 
-// ErrNoReceipt: the command will never have a receipt.
-var ErrNoReceipt = errors.New("the command has no receipt")
-
 // Handle is a command.
 type Handle struct{ dir string }
 

@@ -3,12 +3,11 @@
 package proc
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,176 +15,158 @@ import (
 	"holdfast/internal/ident"
 )
 
-// hidden is the argument that makes this binary a supervisor.
-const hidden = "__supervise"
-
-// Main runs a supervisor when the arguments ask for one. It must be the first thing a program does.
-func Main(args []string) (handled bool) {
-	if len(args) != 3 || args[1] != hidden {
-		return false
-	}
-	if err := supervise(args[2]); err != nil {
-		os.Exit(1) // the files say how far it came
-	}
-	return true
-}
-
-// Times a stop is given.
-const (
-	grace    = 300 * time.Millisecond
-	pollCap  = 200 * time.Millisecond
-	reserved = 4096
-)
-
-// supervise runs the command of a folder to its end.
-func supervise(dir string) error {
-	unix.CloseOnExec(3) // the claim: held until this process ends, inherited by nobody
-	_, _ = unix.Setsid()
-	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
-	term := make(chan os.Signal, 1)
-	signal.Notify(term, unix.SIGTERM)
-	becomeSubreaper()
-	point("supervisor.claimed")
-	var spec Spec
-	if ok, err := take(dir, "spec", &spec); err != nil || !ok {
-		return errors.Join(err, os.ErrNotExist)
-	}
-	receipt, err := reserve(dir)
-	if err != nil {
-		return err
-	}
-	if err := put(dir, "starting", ident.Self(), false); err != nil {
-		return err
-	}
-	point("supervisor.starting")
-	s := &supervisor{dir: dir, spec: spec, receipt: receipt, term: term}
-	return s.run()
-}
-
-// reserve sets the receipt's space aside, so that a full disk does not lose it.
-func reserve(dir string) (*os.File, error) {
-	f, err := os.OpenFile(path(dir, "exit.tmp"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("set space aside: %w", err)
-	}
-	if _, err := f.Write(make([]byte, reserved)); err != nil {
-		return nil, errors.Join(fmt.Errorf("set space aside: %w", err), f.Close())
-	}
-	return f, nil
-}
-
+// supervisor is one command and what its process, which does nothing else, knows about it. It has one goroutine.
 type supervisor struct {
 	dir     string
-	spec    Spec
-	receipt *os.File
-	term    chan os.Signal
+	spec    record
+	env     []string
+	receipt *os.File // its space is set aside
 	out     *os.File
+	term    chan os.Signal
+	child   chan os.Signal
+	pid     int
+	status  *unix.WaitStatus // nil until the command has ended; its PID and group are its own until then
 }
 
 func (s *supervisor) run() error {
+	r := Result{Started: time.Now().UTC()}
+	if asked, cause := s.asked(); asked {
+		r.Stopped, r.Failure = cause, "it was stopped before it started"
+		return s.finish(r)
+	}
+	if err := s.start(); err != nil {
+		code := unstarted
+		r.ExitCode, r.Failure = &code, err.Error()
+		return s.finish(r)
+	}
+	point("supervisor.started")
+	id, err := ident.Start(s.pid)
+	if err != nil { // it has ended already
+		id = ident.Process{PID: s.pid}
+	}
+	_ = put(s.dir, "running", id, false) // on a full disk there is a receipt all the same
+	point("supervisor.running")
+	r.Stopped = s.watch()
+	point("supervisor.exited")
+	if s.status.Signaled() {
+		r.Signal = signalName(s.status.Signal())
+	} else {
+		code := s.status.ExitStatus()
+		r.ExitCode = &code
+	}
+	list, _ := left(s.pid) // counted as none if they cannot be listed
+	r.Left = len(list)
+	return s.finish(r)
+}
+
+// asked tells whether somebody wants the command to end, and why.
+func (s *supervisor) asked() (bool, string) {
+	var cause string
+	if ok, err := take(s.dir, "stop", &cause); err == nil && ok {
+		return true, cause
+	}
+	select {
+	case <-s.term:
+		return true, CauseUser
+	default:
+		return false, ""
+	}
+}
+
+func (s *supervisor) start() error {
 	out, err := os.OpenFile(path(s.dir, "out"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the output: %w", err)
 	}
 	s.out = out
 	cmd := exec.Command(s.spec.Argv[0], s.spec.Argv[1:]...)
-	cmd.Dir, cmd.Env = s.spec.Cwd, s.spec.Env
+	cmd.Dir, cmd.Env = s.spec.Cwd, s.env
 	cmd.Stdout, cmd.Stderr = out, out // the file itself: no pipe that anybody's death could break
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-	r := Result{Started: time.Now().UTC()}
 	if err := cmd.Start(); err != nil {
-		code := 127
-		r.ExitCode, r.Failure = &code, err.Error()
-		return s.finish(r)
-	}
-	point("supervisor.started")
-	if id, err := ident.Start(cmd.Process.Pid); err == nil { // it may have ended already
-		if err := put(s.dir, "running", id, false); err != nil {
-			return err
-		}
-	} else if err := put(s.dir, "running", ident.Process{PID: cmd.Process.Pid}, false); err != nil {
 		return err
 	}
-	point("supervisor.running")
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }() // received below, always
-	r.Stopped = s.watch(cmd.Process.Pid, done)
-	point("supervisor.exited")
-	if st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && st.Signaled() {
-		r.Signal = unix.SignalName(st.Signal())
-	} else {
-		code := cmd.ProcessState.ExitCode()
-		r.ExitCode = &code
-	}
-	if r.Stopped == "" {
-		r.Left = len(descendants())
-	}
-	return s.finish(r)
+	s.pid = cmd.Process.Pid
+	return cmd.Process.Release() // reap waits for it, together with the orphans that become ours
 }
 
+// reap collects every child that has ended. Orphans of a long command would pile up otherwise.
+func (s *supervisor) reap() {
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return
+		}
+		if pid == s.pid {
+			s.status = &ws
+		}
+	}
+}
+
+// How often the size of the output is looked at: while it grows, and at rest.
+const (
+	capBusy = 10 * time.Millisecond
+	capIdle = 200 * time.Millisecond
+)
+
 // watch waits for the command and ends it when a limit is reached or somebody asks. It returns why, or "".
-func (s *supervisor) watch(pid int, done <-chan error) string {
-	var deadline <-chan time.Time
+func (s *supervisor) watch() string {
+	var deadline, look <-chan time.Time
 	if s.spec.Timeout > 0 {
 		deadline = time.After(s.spec.Timeout)
 	}
-	poll := time.NewTicker(pollCap)
-	defer poll.Stop()
-	var cause string
-	if ok, _ := take(s.dir, "stop", &cause); ok { // asked before we could be signalled
-		return s.end(pid, done, cause)
+	pause, last := capBusy, int64(0)
+	if s.spec.OutputCap > 0 {
+		look = time.After(pause)
+	}
+	if asked, cause := s.asked(); asked { // before we could be signalled
+		return s.end(cause)
 	}
 	for {
-		select {
-		case <-done:
+		if s.reap(); s.status != nil {
 			return ""
+		}
+		select {
+		case <-s.child:
 		case <-deadline:
-			return s.end(pid, done, "deadline")
+			return s.end(CauseDeadline)
 		case <-s.term:
-			cause = "user"
+			cause := CauseUser
 			_, _ = take(s.dir, "stop", &cause) // without a reason it was the user's
-			return s.end(pid, done, cause)
-		case <-poll.C:
-			if st, err := s.out.Stat(); err == nil && s.spec.OutputCap > 0 && st.Size() > s.spec.OutputCap {
-				return s.end(pid, done, "output_cap")
+			return s.end(cause)
+		case <-look:
+			size := s.size()
+			if size > s.spec.OutputCap {
+				return s.end(CauseOutputCap)
 			}
+			if pause = min(2*pause, capIdle); size != last {
+				pause = capBusy
+			}
+			last, look = size, time.After(pause)
 		}
 	}
 }
 
-// end stops the whole tree: politely, and after a moment for good. Processes that left the group are found as our descendants.
-func (s *supervisor) end(pid int, done <-chan error, cause string) string {
-	signalTree(pid, unix.SIGTERM)
-	t := time.NewTimer(grace)
-	defer t.Stop()
-	ended := false
-	select {
-	case <-done:
-		ended = true
-	case <-t.C:
+func (s *supervisor) size() int64 {
+	if s.out == nil {
+		return 0
 	}
-	for range 50 {
-		if ended && len(descendants()) == 0 {
-			break
-		}
-		signalTree(pid, unix.SIGKILL)
-		if !ended {
-			<-done
-			ended = true
-		}
-		reap()
-		time.Sleep(5 * time.Millisecond)
+	st, err := s.out.Stat()
+	if err != nil {
+		return 0
 	}
-	return cause
+	return st.Size()
 }
 
-// finish writes the receipt: synced, renamed, the folder synced. The lock is let go by our end.
+// finish writes the receipt: synced, renamed, the folder synced (I2). The lock is let go by our end.
 func (s *supervisor) finish(r Result) error {
-	r.Ended = time.Now().UTC()
-	if s.out != nil {
-		if st, err := s.out.Stat(); err == nil {
-			r.OutputBytes = st.Size()
-		}
+	r.Ended, r.OutputBytes = time.Now().UTC(), s.size()
+	if r.OutputBytes > 0 {
+		_ = s.out.Sync() // the receipt tells how long the output is; if this fails a reader sees that some is missing
 	}
 	b := encodeReceipt(r)
 	if _, err := s.receipt.WriteAt(b, 0); err != nil {
@@ -200,4 +181,21 @@ func (s *supervisor) finish(r Result) error {
 	err := syncDir(s.dir)
 	point("supervisor.receipt")
 	return err
+}
+
+// encodeReceipt keeps a receipt inside the space that was set aside: a byte of text takes up to six.
+func encodeReceipt(r Result) []byte {
+	r.Failure, r.Stopped = r.Failure[:min(len(r.Failure), 400)], r.Stopped[:min(len(r.Stopped), 100)]
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(fmt.Sprintf("proc: encode a receipt: %v", err))
+	}
+	return b
+}
+
+func signalName(sig unix.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", int(sig)) // the real-time ones have no names
 }

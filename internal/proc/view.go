@@ -20,7 +20,7 @@ type View struct {
 	Digest string // sha256 of the whole, only when it was asked for
 }
 
-// Output returns at most limit bytes of the output, split between its beginning and its end, never inside a character.
+// Output returns at most limit bytes of the output so far, split between its beginning and its end, never inside a character.
 func (h *Handle) Output(limit int, digest bool) (View, error) {
 	f, err := os.Open(path(h.dir, "out"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,6 +35,7 @@ func (h *Handle) Output(limit int, digest bool) (View, error) {
 		return View{}, fmt.Errorf("read the output: %w", err)
 	}
 	v := View{Total: st.Size()}
+	limit = max(limit, 0)
 	if v.Total <= int64(limit) {
 		if v.Head, err = io.ReadAll(io.LimitReader(f, v.Total)); err != nil {
 			return v, fmt.Errorf("read the output: %w", err)
@@ -61,7 +62,7 @@ func (v *View) ends(f io.ReaderAt, half int) error {
 	if _, err := f.ReadAt(v.Tail, v.Total-int64(half)); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the output: %w", err)
 	}
-	for i := 1; i < utf8.UTFMax && i < len(v.Head); i++ { // a character cut in two at the end
+	for i := 1; i < utf8.UTFMax && i <= len(v.Head); i++ { // a character cut in two at the end
 		if c := v.Head[len(v.Head)-i]; utf8.RuneStart(c) {
 			if !utf8.FullRune(v.Head[len(v.Head)-i:]) {
 				v.Head = v.Head[:len(v.Head)-i]
