@@ -182,9 +182,16 @@ func (a *Agent) Notification(_ context.Context, method string, params json.RawMe
 			return
 		}
 		// A stop must not be lost because the store is busy: it is tried again while the client is there.
-		for a.ctx.Err() == nil {
-			err := a.cancelSession(b, session.SessionID(laneOf(params)))
-			if err == nil || session.IsNotFound(err) {
+		id := session.SessionID(laneOf(params))
+		for id != "" && a.ctx.Err() == nil {
+			_, err := a.stored(a.ctx, b, id)
+			if session.IsNotFound(err) {
+				return // there is nothing to stop
+			}
+			if err == nil {
+				err = a.cancelSession(b, id)
+			}
+			if err == nil {
 				return
 			}
 			a.Log.Error().Err(err).Msg("a cancel failed; trying again")
