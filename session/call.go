@@ -230,6 +230,10 @@ func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy) 
 		if errors.As(err, &lost) {
 			return c.settle(ctx, "effect.lost", Finding{Fact: FactUnknown, Note: lost.Message}, nil)
 		}
+		var never *NotStartedError
+		if errors.As(err, &never) {
+			return c.settle(ctx, "effect.settled", Finding{Fact: FactNotStarted, By: SettledByReceipt, Note: never.Message}, nil)
+		}
 		var te *ToolError
 		if !errors.As(err, &te) {
 			c.t.a.log(err, "a tool failed")
@@ -365,6 +369,11 @@ func (t *turn) recordEntry(ctx context.Context) error {
 type LostError struct{ Message string }
 
 func (e *LostError) Error() string { return e.Message }
+
+// NotStartedError says that a dispatched call provably never began.
+type NotStartedError struct{ Message string }
+
+func (e *NotStartedError) Error() string { return e.Message }
 
 // killOrphans ends commands of a run that nobody wants any more and that outlived their process.
 func (t *turn) killOrphans(ctx context.Context) (map[EffectID]Finding, error) {

@@ -46,6 +46,26 @@ func goalPlay(u *user) error {
 	return u.end()
 }
 
+// claimPlay goes on with a Goal whose session nobody opens before it is claimed: opening a session takes it over as well.
+func claimPlay(u *user) error {
+	err := u.until("the work goes on unopened", func() (bool, error) {
+		if err := u.alive(); err != nil { // any session request lets recovery begin
+			return false, err
+		}
+		g, err := u.goal()
+		for _, m := range g.History {
+			if m.Generation > 1 {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+	if err != nil {
+		return err
+	}
+	return goalPlay(u)
+}
+
 // say prompts, unless it was done in an earlier life, and waits until the answer has been shown.
 func (u *user) say(text, want string) error {
 	if u.steps[text] {

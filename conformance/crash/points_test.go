@@ -46,7 +46,7 @@ var own = map[string]trial{
 	"goal.controlled":          {play: controlPlay, check: achieved},
 	"mode.set":                 {play: modePlay, check: unasked},
 	"model.retry":              {play: says("please fault", "It works at last."), check: answered(0, "please fault")},
-	"owner.claim":              {prelude: running(false), play: goalPlay, check: achieved},
+	"owner.claim":              {prelude: running(false), play: claimPlay, check: achieved},
 	"owner.released":           {play: closePlay, check: achieved},
 	"owner.takeover":           {prelude: running(true), play: goalPlay, check: achieved},
 	"prompt.accepted":          {play: storyPlay, check: toldOnce},

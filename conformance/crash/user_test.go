@@ -177,6 +177,7 @@ type goal struct {
 	Status, Phase, ReasonCode, Reason string
 	History                           []struct {
 		What, Kind, State, Mode, Rule, Title, Fact, SettledBy string
+		Generation                                            int64
 		ExitCode                                              *int
 	}
 }

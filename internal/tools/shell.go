@@ -121,6 +121,9 @@ func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output))
 // result turns a receipt into what the model reads.
 func result(h *proc.Handle, r proc.Result, err error) (session.Output, error) {
 	if errors.Is(err, proc.ErrNoReceipt) {
+		if st, e := h.State(); e == nil && st.Verdict == proc.NotStarted {
+			return session.Output{}, &session.NotStartedError{Message: "The command's supervisor was lost before it could start it."}
+		}
 		return session.Output{}, &session.LostError{Message: "The command's supervisor was lost without a receipt."}
 	}
 	if err != nil {
