@@ -78,6 +78,9 @@ func denyPlay(u *user) error {
 			return err
 		}
 	}
+	if strings.HasPrefix(u.died, "turn.failed") && u.sent == "please talk" {
+		u.sent = "please deny" // the refusal was answered right before the death, and the prompt behind it met nobody
+	}
 	return u.say("please talk", "So it goes.")
 }
 
