@@ -3,7 +3,6 @@
 package proc
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -258,8 +257,9 @@ func TestCommand_InheritsNothing(t *testing.T) {
 	if len(fds) < 3 {
 		t.Errorf("only %d descriptors", len(fds))
 	}
-	for _, field := range []string{"SigIgn:\t0000000000000000", "SigBlk:\t0000000000000000"} {
-		if !bytes.Contains(v.Head, []byte(field)) {
+	// Signals 32 and 33 are the C library's own; make and others leave them ignored, and no program uses them.
+	for _, field := range []string{`SigIgn:\t0000000[01][08]0000000`, `SigBlk:\t0000000000000000`} {
+		if !regexp.MustCompile(field).Match(v.Head) {
 			t.Errorf("no %q in %s", field, v.Head)
 		}
 	}
