@@ -49,14 +49,8 @@ type Agent struct {
 
 	mu          sync.Mutex
 	initialized bool
-	client      client
 	lanes       map[string]*lane
 	open        map[session.SessionID]*follower
-}
-
-// client is what the peer said of itself.
-type client struct {
-	name string
 }
 
 // NewAgent returns an agent; Serve runs it.

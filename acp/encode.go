@@ -220,16 +220,13 @@ func commandsUpdate() update {
 
 // initialize is answered before anything slow.
 func (a *Agent) initialize(req *rpc.Request) {
-	p, err := parse[v1.InitializeRequest](req)
+	_, err := parse[v1.InitializeRequest](req)
 	if err != nil {
 		req.Fail(toError(err, ""))
 		return
 	}
 	a.mu.Lock()
 	a.initialized = true
-	if p.ClientInfo != nil {
-		a.client.name = p.ClientInfo.Name
-	}
 	a.mu.Unlock()
 	req.Reply(a.initializeResult())
 	if a.Initialized != nil {

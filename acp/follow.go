@@ -38,7 +38,7 @@ type follower struct {
 
 	seq      int64 // the last event shown
 	quietTil time.Time
-	dirty    bool // something came while it was quiet
+	late     map[session.RunID]session.Run // runs met on a full page: their items may come on the next
 	items    map[session.ItemID]*shownItem
 	muted    map[session.RunID]bool // runs whose prompt was answered as cancelled before they stopped
 	own      map[session.RunID]bool // prompts of this connection: the client shows them itself
@@ -90,7 +90,7 @@ type cancelled struct {
 func (a *Agent) newFollower(b *Backend, s session.Session) *follower {
 	ctx, stop := context.WithCancel(a.ctx)
 	return &follower{a: a, b: b, id: s.ID, sub: b.Engine.Subscribe(s.ID), tasks: make(chan func(), 64), gone: make(chan struct{}), ctx: ctx, stop: stop,
-		seq: s.LastSeq, items: map[session.ItemID]*shownItem{}, muted: map[session.RunID]bool{}, own: map[session.RunID]bool{},
+		seq: s.LastSeq, items: map[session.ItemID]*shownItem{}, late: map[session.RunID]session.Run{}, muted: map[session.RunID]bool{}, own: map[session.RunID]bool{},
 		prompts: map[session.RunID]*openPrompt{}, asking: map[session.ApprovalID]*question{}, mode: s.Mode, title: s.Title}
 }
 
@@ -181,7 +181,6 @@ func (f *follower) send(u update) { f.a.notify(f.id, u) }
 func (f *follower) drain() {
 	if f.isQuiet() {
 		f.sub.Next()
-		f.dirty = true
 		return
 	}
 	for _, l := range f.sub.Next() {
@@ -259,6 +258,11 @@ func (f *follower) page() (int, error) {
 		case session.Item:
 			f.item(r)
 		case session.Run:
+			if len(evs) == eventPage {
+				f.late[r.ID] = r
+				continue
+			}
+			delete(f.late, r.ID)
 			f.run(r)
 		case session.Approval:
 			f.approval(r, false)
@@ -270,6 +274,12 @@ func (f *follower) page() (int, error) {
 	}
 	if len(evs) > 0 {
 		f.seq = evs[len(evs)-1].Seq
+	}
+	if len(evs) < eventPage {
+		for id, r := range f.late { // nothing newer was said about these
+			delete(f.late, id)
+			f.run(r)
+		}
 	}
 	return len(evs), nil
 }

@@ -190,6 +190,7 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 		return View{}, err
 	}
 	e := s.Engine
+	identity := e.IdentityOf(ctx, g.Session)
 	err = e.Commit(ctx, "goal.controlled", g.Session, func(stx session.Tx) error {
 		tx := in(stx)
 		if g, err = tx.Goal(g.ID); err != nil {
@@ -202,7 +203,7 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 			return err
 		}
 		if p.Action == "resume" || p.Action == "retry" {
-			if err := e.AcceptDirectory(ctx, tx, g.Session); err != nil {
+			if err := session.Rebase(tx, g.Session, identity, e.Now()); err != nil {
 				return err
 			}
 		}

@@ -240,19 +240,16 @@ func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy) 
 		}
 		out = Output{Text: safeText(err), IsError: true}
 	}
-	identity, idErr := c.t.e.Workspace.Identity(c.t.sess.Cwd)
+	identity := c.t.e.IdentityOf(context.WithoutCancel(ctx), c.t.a.id) // "" when it went away; recovery will say so
 	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: by, Output: &out}, func(tx Tx, _ *Finding) error {
-		if idErr != nil {
-			return nil // the directory went away; recovery will say so
-		}
 		return Rebase(tx, c.t.a.id, identity, c.t.e.Now())
 	})
 }
 
-// Rebase accepts the working directory as it is now: the agent's own call or a person has changed it.
+// Rebase accepts the working directory as it is now: the agent's own call or a person has changed it. An empty identity changes nothing.
 func Rebase(tx Tx, id SessionID, identity string, now time.Time) error {
 	s, err := tx.Session(id)
-	if err != nil || s.Identity == identity {
+	if err != nil || identity == "" || s.Identity == identity {
 		return err
 	}
 	s.Identity, s.UpdatedAt = identity, now
@@ -336,12 +333,14 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 	} else if f.Fact == FactCompleted && f.Note != "" {
 		tc.Output = &Output{Text: "[" + f.Note + "]"}
 	}
-	if ef.SettledSeq, err = tx.Announce(it.Session, EventItem, string(it.ID), now); err != nil {
-		return err
-	}
 	if err := tx.UpdateItem(it, now); err != nil {
 		return err
 	}
+	s, err := tx.Session(it.Session)
+	if err != nil {
+		return err
+	}
+	ef.SettledSeq = s.LastSeq // the event that announced it
 	return tx.UpdateEffect(ef)
 }
 

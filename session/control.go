@@ -111,6 +111,9 @@ func (e *Engine) CloseSession(ctx context.Context, id SessionID) error {
 		if last = len(at) == 0; !last {
 			return nil // another window has it open: the work is theirs as well
 		}
+		if err := tx.InsertCommand(Command{ID: e.NewID(), Session: id, Kind: CommandClose, Instance: e.Self.ID, At: e.Now()}); err != nil {
+			return err
+		}
 		s.Closed, s.UpdatedAt = true, e.Now()
 		return tx.UpdateSession(s)
 	})
@@ -152,7 +155,7 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		in.Run = RunID(e.NewID())
 	}
 	run := Run{ID: in.Run, Session: id, Kind: RunPrompt, Desired: DesiredRun, Phase: PhaseQueued, ControlVersion: 1, Input: body}
-	owner, identity := InstanceID(""), e.identityOf(ctx, id)
+	owner, identity := InstanceID(""), e.IdentityOf(ctx, id)
 	err = e.Commit(ctx, "prompt.accepted", id, func(tx Tx) error {
 		now := e.Now()
 		run.CreatedAt = now
@@ -162,11 +165,14 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		}
 		owner = s.Owner
 		if s.Owner == e.Self.ID || s.Owner == "" {
-			if p := e.profile(); s.Profile != p || s.Title == "" || identity != "" && s.Identity != identity {
+			if err := Rebase(tx, id, identity, now); err != nil {
+				return err
+			}
+			if identity != "" {
+				s.Identity = identity
+			}
+			if p := e.profile(); s.Profile != p || s.Title == "" {
 				s.Profile, s.UpdatedAt = p, now // a person's prompt adopts the profile of the client it came from
-				if identity != "" {
-					s.Identity = identity
-				}
 				if s.Title == "" {
 					s.Title = title(in.Text)
 				}
@@ -196,8 +202,8 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 	return run.ID, nil
 }
 
-// identityOf names the working directory of a session as it is now, "" when it cannot be looked at.
-func (e *Engine) identityOf(ctx context.Context, id SessionID) string {
+// IdentityOf names the working directory of a session as it is now, for Rebase; "" when it cannot be looked at.
+func (e *Engine) IdentityOf(ctx context.Context, id SessionID) string {
 	var s Session
 	if err := e.Store.Read(ctx, func(tx Tx) (err error) { s, err = tx.Session(id); return err }); err != nil {
 		return ""
@@ -207,19 +213,6 @@ func (e *Engine) identityOf(ctx context.Context, id SessionID) string {
 		return ""
 	}
 	return identity
-}
-
-// AcceptDirectory is Rebase for a person's act on a session.
-func (e *Engine) AcceptDirectory(ctx context.Context, tx Tx, id SessionID) error {
-	s, err := tx.Session(id)
-	if err != nil {
-		return err
-	}
-	identity, err := e.Workspace.Identity(s.Cwd)
-	if err != nil {
-		return nil // it is not there: the work will wait and say so
-	}
-	return Rebase(tx, id, identity, e.Now())
 }
 
 // title is the first line of a text, short enough for a list.

@@ -173,6 +173,9 @@ func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, fini
 		if err := t.plan(tx, t.run, t.att, s.req.ID, resp.Calls, false); err != nil {
 			return err
 		}
+		if ends {
+			return t.endIn(tx, resp.Finish, observed, 1)
+		}
 		run, err := tx.Run(t.run.ID)
 		if err != nil {
 			return err
@@ -180,13 +183,7 @@ func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, fini
 		run.CommitPoint++
 		run.Faults = 0
 		t.run = run
-		if err := tx.UpdateRun(run, t.e.Now()); err != nil {
-			return err
-		}
-		if ends {
-			return t.endIn(tx, resp.Finish, observed)
-		}
-		return nil
+		return tx.UpdateRun(run, t.e.Now())
 	})
 	if err == nil && ends {
 		err = errEnded

@@ -123,7 +123,7 @@ func (t *turn) work(ctx context.Context) (Finish, error) {
 // begin admits the next attempt. started is false when the run must wait or was closed.
 func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if t.run.Desired != DesiredRun {
-		return false, t.close(ctx)
+		return false, t.close(t.a.ctx) // not under the turn's own context, which the same stop cancels
 	}
 	var last Attempt
 	err = t.e.Store.Read(ctx, func(tx Tx) error {
@@ -304,15 +304,17 @@ func (t *turn) end(ctx context.Context, finish Finish) error {
 		}
 		return fmt.Errorf("look at the work tree: %w", err)
 	}
-	return t.commit(ctx, "turn.ended", func(tx Tx) error { return t.endIn(tx, finish, observed) })
+	return t.commit(ctx, "turn.ended", func(tx Tx) error { return t.endIn(tx, finish, observed, 0) })
 }
 
-func (t *turn) endIn(tx Tx, finish Finish, observed any) error {
+// endIn is end inside a transaction, which may bring progress of its own.
+func (t *turn) endIn(tx Tx, finish Finish, observed any, progress int64) error {
 	now := t.e.Now()
 	run, err := tx.Run(t.run.ID)
 	if err != nil {
 		return err
 	}
+	run.CommitPoint += progress
 	t.att.State, t.att.EndedAt = AttemptCompleted, now
 	if err := tx.UpdateAttempt(t.att); err != nil {
 		return err

@@ -182,9 +182,9 @@ func TestReadme_Commands(t *testing.T) {
 
 // shown names the tests that show each thing the README says never happens.
 var shown = map[string][]string{
-	"runs a command again":        {"TestGoal_UnknownOutcomeIsNotRepeated", "TestPermit_EveryInput"},
+	"runs a command again":        {"TestKill_Supervisor", "TestPermit_EveryInput"},
 	"answers a question":          {"TestPermission_NoAnswerDecidesNothing", "TestPermission_OnlyAllowApproves", "TestBinding_ChangesWithWhatWasAskedAbout"},
-	"continues what you stopped":  {"TestGoal_CancelledStaysPaused", "TestSlash_CancelPausesTheGoal"},
+	"continues what you stopped":  {"TestCancel_StaysAfterAKill", "TestSlash_CancelPausesTheGoal"},
 	"writes outside the session":  {"TestTools_StayInsideTheWorkspace", "TestEnvironment_OnlyPath"},
 	"touches your git index":      {"TestTree_SnapshotLeavesTheRepositoryAlone"},
 	"starts a fresh store on top": {"TestOpen_NamesWhatIsWrong", "TestStore_FaultsAreNamed"},
