@@ -35,4 +35,4 @@ bench:
 	$(GO) test -run '^$$' -bench . ./acp/... ./internal/store ./internal/instance ./internal/provider
 
 clean:
-	rm -rf bin conformance/sdk/node_modules
+	rm -rf bin conformance/node_modules

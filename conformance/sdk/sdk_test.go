@@ -40,24 +40,8 @@ type connection struct {
 	Initialized struct{ ProtocolVersion int }
 }
 
-// install makes the SDK available, or says how to.
-func install(t *testing.T) {
-	t.Helper()
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed; with it: (cd conformance/sdk && npm ci) && go test ./conformance/sdk", tool)
-		}
-	}
-	if _, err := os.Stat("node_modules/@agentclientprotocol/sdk"); err == nil {
-		return
-	}
-	if out, err := exec.Command("npm", "ci", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
-		t.Skipf("npm ci failed (%v: %s); with a registry: (cd conformance/sdk && npm ci) && go test ./conformance/sdk", err, bytes.TrimSpace(out))
-	}
-}
-
 func TestSDK_PromptPermissionCancelAndLoadWithIdenticalHistory(t *testing.T) {
-	install(t)
+	harness.Peers(t, "@agentclientprotocol/sdk")
 	plain, _, err := harness.Binaries()
 	if err != nil {
 		t.Fatal(err)
