@@ -61,6 +61,8 @@ func toError(err error, id session.SessionID) *rpc.Error {
 		return &rpc.Error{Code: rpc.CodeInvalidParams, Message: "The session already has an unfinished goal: end it, or pass replace.", Data: data("code", "goal_exists")}
 	case errors.Is(err, goals.ErrVersion):
 		return &rpc.Error{Code: rpc.CodeInvalidParams, Message: "The goal changed since the version you named: read it again.", Data: data("code", "stale_version")}
+	case errors.Is(err, goals.ErrKeyReused):
+		return &rpc.Error{Code: rpc.CodeInvalidParams, Message: "The idempotency key was used with another body: use a new key.", Data: data("code", "key_reused")}
 	case errors.As(err, &auth):
 		return &rpc.Error{Code: rpc.CodeAuthRequired, Message: auth.Message, Data: data("code", "model_unavailable")}
 	case errors.As(err, &down):

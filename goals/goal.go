@@ -97,6 +97,10 @@ type Tx interface {
 	OpenGoal(session.SessionID) (Goal, error)
 	Goals(session.SessionID) ([]Goal, error)
 	GoalByKey(session.SessionID, string) (Goal, error)
+	// GoalsByKey lists the Goals of every session that were created with an idempotency key.
+	GoalsByKey(key string) ([]Goal, error)
+	// AllGoals lists the Goals of every session, newest first, after the place (updated, id). An empty status matches all.
+	AllGoals(status Status, updated time.Time, id string, limit int) ([]Goal, error)
 	PutRequirements(goal string, revision int64, reqs []Requirement) error
 	Requirements(goal string, revision int64) ([]Requirement, error)
 }

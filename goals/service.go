@@ -16,9 +16,15 @@ type Service struct {
 	Engine *session.Engine
 }
 
+// ErrKeyReused: the idempotency key belongs to another request.
+var ErrKeyReused = errors.New("the idempotency key was used with another body; use a new key")
+
 // CreateParams is what create_goal takes.
 type CreateParams struct {
 	Session        session.SessionID
+	Cwd            string   // absolute; makes a session for the Goal when none is named
+	Roots          []string // of that session; the cwd alone when empty
+	Mode           session.Mode
 	Objective      string
 	Requirements   []Requirement
 	IdempotencyKey string
@@ -40,31 +46,90 @@ func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
 		return View{}, err
 	}
 	e := s.Engine
-	var id string
-	err = e.Commit(ctx, "goal.created", p.Session, func(tx session.Tx) error {
-		now := e.Now()
-		g, err := create(in(tx), p, reqs, now, e.NewID)
+	var made *session.Session
+	if p.Session == "" {
+		roots := append([]string{}, p.Roots...)
+		if len(roots) == 0 {
+			roots = []string{p.Cwd}
+		}
+		draft, err := e.Draft(session.Session{Cwd: p.Cwd, Roots: roots, Mode: p.Mode})
 		if err != nil {
+			return View{}, err
+		}
+		made, p.Session = &draft, draft.ID
+	}
+	var g Goal
+	err = e.Store.Commit(ctx, "goal.created", func(stx session.Tx) error {
+		tx := in(stx)
+		now := e.Now()
+		if made != nil {
+			old, err := repeated(tx, p, reqs)
+			if err != nil || old != nil {
+				if old != nil {
+					g = *old
+				}
+				return err
+			}
+			if err := tx.InsertSession(*made); err != nil {
+				return err
+			}
+		}
+		if g, err = create(tx, p, reqs, now, e.NewID); err != nil {
 			return err
 		}
-		id = g.ID
-		return in(tx).InsertCommand(session.Command{ID: e.NewID(), Session: p.Session, Kind: session.CommandGoal, Ref: g.ID,
-			Instance: e.Self.ID, At: now})
+		return tx.InsertCommand(session.Command{ID: e.NewID(), Session: g.Session, Kind: session.CommandGoal, Ref: g.ID, Instance: e.Self.ID, At: now})
 	})
 	if err != nil {
 		return View{}, fmt.Errorf("create a goal: %w", err)
 	}
-	if err := e.Adopt(ctx, p.Session); err != nil {
+	e.Changed(g.Session)
+	if err := e.Adopt(ctx, g.Session); err != nil {
 		return View{}, err
 	}
-	return s.Get(ctx, id, "")
+	return s.Get(ctx, g.ID, "")
+}
+
+// repeated finds the Goal that an earlier call with the same key made in a session of its own.
+func repeated(tx Tx, p CreateParams, reqs []Requirement) (*Goal, error) {
+	all, err := tx.GoalsByKey(p.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range all {
+		s, err := tx.Session(g.Session)
+		if err != nil {
+			return nil, err
+		}
+		if s.Cwd != p.Cwd {
+			return nil, fmt.Errorf("%w: goal %s in %s was created with it", ErrKeyReused, g.ID, s.Cwd)
+		}
+		return &g, sameBody(tx, g, reqs)
+	}
+	return nil, nil
+}
+
+// sameBody fails when a key comes back with another request. The first revision is what the key was used for.
+func sameBody(tx Tx, g Goal, reqs []Requirement) error {
+	old, err := tx.Requirements(g.ID, 1)
+	if err != nil {
+		return err
+	}
+	same := len(old) == len(reqs)
+	for i := 0; same && i < len(reqs); i++ {
+		a, b := old[i], reqs[i]
+		same = a.ID == b.ID && a.Kind == b.Kind && a.Text == b.Text && a.Command == b.Command && a.Path == b.Path && a.Pattern == b.Pattern
+	}
+	if !same {
+		return fmt.Errorf("%w: goal %s was created with it", ErrKeyReused, g.ID)
+	}
+	return nil
 }
 
 // create is Create inside a transaction.
 func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func() string) (Goal, error) {
 	if p.IdempotencyKey != "" {
 		if g, err := tx.GoalByKey(p.Session, p.IdempotencyKey); err == nil {
-			return g, nil
+			return g, sameBody(tx, g, reqs)
 		} else if !errors.Is(err, session.ErrNotFound) {
 			return Goal{}, err
 		}

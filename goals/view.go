@@ -129,6 +129,35 @@ func (s *Service) History(ctx context.Context, id string, sess session.SessionID
 	return v, err
 }
 
+// List is one page of the Goals of every session, newest first, and the cursor of the next; an empty status lists all.
+func (s *Service) List(ctx context.Context, status Status, cursor string, limit int) ([]View, string, error) {
+	c, err := session.ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	out, next := []View{}, ""
+	err = s.Engine.Store.Read(ctx, func(stx session.Tx) error {
+		all, err := in(stx).AllGoals(status, c.At, c.ID, limit+1)
+		if err != nil {
+			return err
+		}
+		for i, g := range all {
+			if i == limit {
+				last := all[limit-1]
+				next = session.Cursor{At: last.UpdatedAt, ID: last.ID}.String()
+				return nil
+			}
+			v, err := view(in(stx), g.ID, false)
+			if err != nil {
+				return err
+			}
+			out = append(out, v)
+		}
+		return nil
+	})
+	return out, next, err
+}
+
 func view(tx Tx, id string, history bool) (View, error) {
 	g, err := tx.Goal(id)
 	if err != nil {

@@ -129,8 +129,10 @@ func (a *actor) pick() (*Run, time.Time, error) {
 			a.inherited[r.ID] = true
 		}
 	}
-	answered := map[RunID]bool{}
+	// A run that waits for an answer goes on when there is one, and when nothing is asked any more.
+	answered, asked := map[RunID]bool{}, map[RunID]bool{}
 	for _, p := range approvals {
+		asked[p.Run] = true
 		answered[p.Run] = answered[p.Run] || p.State == ApprovalAnswered
 	}
 	var due time.Time
@@ -139,7 +141,7 @@ func (a *actor) pick() (*Run, time.Time, error) {
 			if r.Kind != kind {
 				continue
 			}
-			ready, later := a.ready(r, recheck, answered[r.ID])
+			ready, later := a.ready(r, recheck, answered[r.ID] || !asked[r.ID])
 			if ready {
 				return &r, time.Time{}, nil
 			}

@@ -5,16 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
 // The controls of a user. Each is one transaction that any process may make: it changes what is wanted, appends the command, and only
 // then is it acknowledged. The owner acts on it; if there is none, the next owner will.
 
-// NewSession creates a session that this instance owns and has open.
-func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
+// Draft fills in what a new session begins with. A passive instance leaves it without an owner and without a profile: whoever executes
+// it first gives it one.
+func (e *Engine) Draft(s Session) (Session, error) {
 	now := e.Now()
-	s.ID, s.Owner, s.Generation, s.CreatedAt, s.UpdatedAt = SessionID(e.NewID()), e.Self.ID, 1, now, now
+	s.ID, s.CreatedAt, s.UpdatedAt = SessionID(e.NewID()), now, now
 	if s.Mode == "" {
 		s.Mode = ModeAsk
 	}
@@ -22,7 +25,20 @@ func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
 	if s.Identity, err = e.Workspace.Identity(s.Cwd); err != nil {
 		return s, fmt.Errorf("look at the working directory: %w", err)
 	}
-	s.Profile = e.profile()
+	if !e.Passive {
+		s.Profile = e.profile()
+	}
+	return s, nil
+}
+
+// NewSession creates a session that this instance owns and has open.
+func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
+	s, err := e.Draft(s)
+	if err != nil {
+		return s, err
+	}
+	now := s.CreatedAt
+	s.Owner, s.Generation = e.Self.ID, 1
 	err = e.Store.Commit(ctx, "session.created", func(tx Tx) error {
 		if err := tx.InsertSession(s); err != nil {
 			return err
@@ -171,8 +187,12 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 			if identity != "" {
 				s.Identity = identity
 			}
-			if p := e.profile(); s.Profile != p || s.Title == "" {
-				s.Profile, s.UpdatedAt = p, now // a person's prompt adopts the profile of the client it came from
+			p := s.Profile
+			if !e.Passive {
+				p = e.profile() // a person's prompt adopts the profile of the client it came from
+			}
+			if s.Profile != p || s.Title == "" {
+				s.Profile, s.UpdatedAt = p, now
 				if s.Title == "" {
 					s.Title = title(in.Text)
 				}
@@ -194,7 +214,7 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 	if err != nil {
 		return "", fmt.Errorf("accept the prompt: %w", err)
 	}
-	if owner == "" {
+	if owner == "" && !e.Passive {
 		if _, err := e.claim(ctx, id); err != nil {
 			return "", err
 		}
@@ -227,9 +247,21 @@ func title(text string) string {
 
 // Cancel stops what runs and what was queued before it, and pauses an active Goal. It returns the command to look for.
 func (e *Engine) Cancel(ctx context.Context, id SessionID) (string, error) {
+	return e.halt(ctx, id, CommandCancel)
+}
+
+// Stop is Cancel as a person says it from outside an editor.
+func (e *Engine) Stop(ctx context.Context, id SessionID) (string, error) {
+	return e.halt(ctx, id, CommandStop)
+}
+
+func (e *Engine) halt(ctx context.Context, id SessionID, kind CommandKind) (string, error) {
 	cmd := e.NewID()
 	err := e.Commit(ctx, "cancel.accepted", id, func(tx Tx) error {
 		now := e.Now()
+		if _, err := tx.Session(id); err != nil {
+			return err
+		}
 		runs, err := tx.OpenRuns(id)
 		if err != nil {
 			return err
@@ -250,7 +282,7 @@ func (e *Engine) Cancel(ctx context.Context, id SessionID) (string, error) {
 		if err := e.Hooks.Cancelled(tx, id, cmd, now); err != nil {
 			return err
 		}
-		return tx.InsertCommand(Command{ID: cmd, Session: id, Kind: CommandCancel, Instance: e.Self.ID, At: now})
+		return tx.InsertCommand(Command{ID: cmd, Session: id, Kind: kind, Instance: e.Self.ID, At: now})
 	})
 	if err != nil {
 		return "", fmt.Errorf("store the cancel: %w", err)
@@ -285,6 +317,9 @@ func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error
 		if p.State != ApprovalPending {
 			return ErrAnswered
 		}
+		if !slices.Contains(Options(p), option) {
+			return &OptionError{option, Options(p)}
+		}
 		now := e.Now()
 		p.State, p.Option, p.AnsweredBy, p.AnsweredAt = ApprovalAnswered, option, e.Self.ID, now
 		if err := tx.UpdateApproval(p, now); err != nil {
@@ -296,6 +331,82 @@ func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error
 		return fmt.Errorf("store the answer: %w", err)
 	}
 	e.changed(session)
+	return nil
+}
+
+// Options are the answers that a question takes.
+func Options(p Approval) []string {
+	if len(p.Unknown) > 0 {
+		return []string{OptionAllow, OptionReject, OptionHappened, OptionNotHappened}
+	}
+	return []string{OptionAllow, OptionReject}
+}
+
+// OptionError: the answer was not offered.
+type OptionError struct {
+	Option  string
+	Offered []string
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("%q was not offered; the question takes %s", e.Option, strings.Join(e.Offered, ", "))
+}
+
+// NotUnknownError: there is nothing to settle, the outcome of the call is known or still in the hands of a live owner.
+type NotUnknownError struct {
+	Effect EffectID
+	State  EffectState
+	Fact   Fact
+}
+
+func (e *NotUnknownError) Error() string {
+	return fmt.Sprintf("call %s is %s %s: only an unknown outcome can be settled", e.Effect, e.State, e.Fact)
+}
+
+// Settle stores a person's word on a call whose outcome is unknown. Nothing runs because of it. Questions that named the call are taken
+// back, because what they asked has changed.
+func (e *Engine) Settle(ctx context.Context, id EffectID, happened bool, note string) error {
+	var session SessionID
+	err := e.Store.Commit(ctx, "effect.settled_by_person", func(tx Tx) error {
+		ef, err := tx.Effect(id)
+		if err != nil {
+			return err
+		}
+		session = ef.Session
+		if ef.State == EffectSettled || ef.Fact != FactUnknown {
+			return &NotUnknownError{id, ef.State, ef.Fact}
+		}
+		now := e.Now()
+		if err := SettleByPerson(tx, id, happened, note, now); err != nil {
+			return err
+		}
+		if err := voidNaming(tx, session, id, now); err != nil {
+			return err
+		}
+		return tx.InsertCommand(Command{ID: e.NewID(), Session: session, Kind: CommandSettle, Ref: string(id), Instance: e.Self.ID, At: now})
+	})
+	if err != nil {
+		return fmt.Errorf("settle call %s: %w", id, err)
+	}
+	e.changed(session)
+	return nil
+}
+
+// voidNaming takes back the questions that name an unknown effect which is no longer one.
+func voidNaming(tx Tx, id SessionID, effect EffectID, now time.Time) error {
+	open, err := tx.OpenApprovals(id)
+	if err != nil {
+		return err
+	}
+	for _, p := range open {
+		if !slices.Contains(p.Unknown, effect) {
+			continue
+		}
+		p.State = ApprovalVoid
+		if err := tx.UpdateApproval(p, now); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -137,6 +137,8 @@ type Config struct {
 	Hooks     Hooks
 	Recoverer Recoverer
 	Workspace Workspace
+	Toolbox   Toolbox             // tools of external servers; nil for none
+	Passive   bool                // this instance only writes controls: it owns nothing and executes nothing
 	Poke      func(ids ...string) // rings other instances
 	StateDir  string
 	Env       []string // environment for commands
@@ -196,6 +198,9 @@ func (e *Engine) Ring() {
 	}
 }
 
+// Changed is for those who commit to the store directly: it tells everybody concerned.
+func (e *Engine) Changed(id SessionID) { e.changed(id) }
+
 // changed tells this process and the others concerned that a session's log has grown.
 func (e *Engine) changed(id SessionID) {
 	e.bus.publish(id, Live{Wake: true})
@@ -215,6 +220,9 @@ func (e *Engine) changed(id SessionID) {
 			return err
 		}
 		at, err := tx.Attached(id)
+		if err == nil && s.Owner == "" {
+			at, err = everybody(tx) // whoever executes may take it
+		}
 		for _, i := range append(at, s.Owner) {
 			if i != "" && i != e.Self.ID {
 				ids = append(ids, string(i))
@@ -225,6 +233,14 @@ func (e *Engine) changed(id SessionID) {
 	if len(ids) > 0 {
 		e.Poke(ids...)
 	}
+}
+
+func everybody(tx Tx) (ids []InstanceID, err error) {
+	rows, err := tx.Instances()
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+	}
+	return ids, err
 }
 
 // Commit runs a control transaction and tells everybody concerned.
@@ -336,8 +352,11 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 
 var errOtherHost = errors.New("it belongs to another machine")
 
-// TakeUnowned takes sessions nobody owns that hold wanted work: their owner let go of them in order.
+// TakeUnowned takes sessions nobody owns that hold wanted work: their owner let go of them in order, or a passive instance stored it.
 func (e *Engine) TakeUnowned(ctx context.Context) error {
+	if e.Passive {
+		return nil
+	}
 	var ids []SessionID
 	if err := e.Store.Read(ctx, func(tx Tx) (err error) { ids, err = tx.Unowned(); return err }); err != nil {
 		return fmt.Errorf("find unowned work: %w", err)
@@ -352,6 +371,9 @@ func (e *Engine) TakeUnowned(ctx context.Context) error {
 
 // Adopt makes this instance the owner of a session that nobody owns, so that accepted work starts at once.
 func (e *Engine) Adopt(ctx context.Context, id SessionID) error {
+	if e.Passive {
+		return nil
+	}
 	var s Session
 	if err := e.Store.Read(ctx, func(tx Tx) (err error) { s, err = tx.Session(id); return err }); err != nil {
 		return fmt.Errorf("load session %s: %w", id, err)

@@ -335,6 +335,8 @@ const (
 	CommandMode   CommandKind = "mode"
 	CommandGoal   CommandKind = "goal"
 	CommandClose  CommandKind = "close"
+	CommandSettle CommandKind = "settle" // a person says what became of an unknown call
+	CommandStop   CommandKind = "stop"
 )
 
 // Command is one accepted control. What it changes in the records is committed with it; consuming it means that the owner has

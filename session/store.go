@@ -44,6 +44,8 @@ type Tx interface {
 	OwnedBy(InstanceID) ([]SessionID, error)
 	// Unowned lists sessions nobody owns that hold work which is still wanted.
 	Unowned() ([]SessionID, error)
+	// Busy lists the sessions that hold work which is wanted, whoever owns them.
+	Busy() ([]SessionID, error)
 	Attach(InstanceID, SessionID, time.Time) error
 	Detach(InstanceID, SessionID) error
 	Attached(SessionID) ([]InstanceID, error)
@@ -78,11 +80,23 @@ type Tx interface {
 	// OpenEffects lists the effects of a session that are not settled.
 	OpenEffects(SessionID) ([]Effect, error)
 
+	// Effects lists journal records over all sessions, newest first, before the place (planned, id).
+	Effects(f EffectFilter, planned time.Time, id EffectID, limit int) ([]Effect, error)
+
+	InsertSend(Send) error
+	UpdateSend(Send) error
+	Send(id string) (Send, error)
+	Sends(EffectID) ([]Send, error)
+	PutServers(SessionID, []ServerDef) error
+	Servers(SessionID) ([]ServerDef, error)
+
 	InsertApproval(Approval) error
 	UpdateApproval(Approval, time.Time) error
 	Approval(ApprovalID) (Approval, error)
 	// OpenApprovals lists pending and answered ones.
 	OpenApprovals(SessionID) ([]Approval, error)
+	// PendingApprovals lists the pending ones of every session, oldest first.
+	PendingApprovals() ([]Approval, error)
 
 	InsertCommand(Command) error
 	Command(id string) (Command, error)
@@ -94,4 +108,11 @@ type Tx interface {
 	UpdateRequest(Request) error
 	RequestsOf(RunID) ([]Request, error)
 	RequestsOfGoal(goal string) ([]Request, error)
+}
+
+// EffectFilter narrows a listing of the journal. Empty members match everything.
+type EffectFilter struct {
+	Session SessionID
+	Fact    Fact // for example FactUnknown
+	Open    bool // only what is not settled
 }

@@ -30,7 +30,7 @@ func serveACP(model string) error {
 			if homeErr != nil {
 				return nil, &acp.Unavailable{Code: "store_unwritable", Message: homeErr.Error() + ".", Action: "Set HOLDFAST_HOME and launch again."}
 			}
-			n, err := openNode(ctx, home, "acp", model, log)
+			n, err := openNode(ctx, home, kindACP, model, log)
 			if err != nil {
 				log.Error().Err(err).Msg("opening the store failed")
 				return nil, unavailable(err)

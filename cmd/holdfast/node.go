@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,9 +35,20 @@ type node struct {
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	taking atomic.Bool // recovery was admitted: work that nobody owns is taken from now on
 }
 
-// openNode opens everything a process that executes needs.
+// Kinds of instances. The first two execute; the others only write controls.
+const (
+	kindACP  = "acp"
+	kindWork = "work"
+	kindMCP  = "mcp"
+	kindCLI  = "cli"
+)
+
+func executes(kind string) bool { return kind == kindACP || kind == kindWork }
+
+// openNode opens everything a process on the store needs.
 func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger) (*node, error) {
 	newID := func() string { return uuid.Must(uuid.NewV7()).String() }
 	now := func() time.Time { return time.Now().UTC() }
@@ -72,10 +84,13 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}})
 	n.engine = session.NewEngine(session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
-		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home,
+		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
 	})
 	n.goals = &goals.Service{Engine: n.engine}
+	if !executes(kind) {
+		return nil // it takes nothing over, not even from the dead
+	}
 	ctx, n.cancel = context.WithCancel(context.Background())
 	n.wg.Go(func() { n.watch(ctx, home) })
 	return nil
@@ -148,6 +163,7 @@ func (n *node) watch(ctx context.Context, home string) {
 		case <-n.inst.Bell():
 			n.engine.SetShared(true) // somebody else rang
 			n.engine.Ring()
+			n.takeUnowned(ctx)
 		case <-tick.C:
 			seconds++
 			others, err := n.inst.Others()
@@ -158,8 +174,19 @@ func (n *node) watch(ctx context.Context, home string) {
 			n.engine.SetShared(len(others) > 0)
 			if n.bury(ctx, home, others); seconds%5 == 0 && len(others) > 0 {
 				n.engine.Ring() // a lost doorbell costs delay only
+				n.takeUnowned(ctx)
 			}
 		}
+	}
+}
+
+// takeUnowned takes work that a passive instance stored, or whose owner let go of it in order.
+func (n *node) takeUnowned(ctx context.Context) {
+	if !n.taking.Load() {
+		return
+	}
+	if err := n.engine.TakeUnowned(ctx); err != nil && ctx.Err() == nil {
+		n.log.Error().Err(err).Msg("taking unowned work failed")
 	}
 }
 
@@ -194,9 +221,8 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.engine.SetShared(len(others) > 0)
 	n.inst.Poke(others...) // they should know that we are here
 	n.bury(ctx, home, others)
-	if err := n.engine.TakeUnowned(ctx); err != nil {
-		n.log.Error().Err(err).Msg("taking unowned work failed")
-	}
+	n.taking.Store(true)
+	n.takeUnowned(ctx)
 	n.engine.Admit()
 }
 

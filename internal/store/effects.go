@@ -64,6 +64,14 @@ func (t *Tx) OpenEffects(id session.SessionID) ([]session.Effect, error) {
 	return list(t, "list open effects", scanEffect, effectColumns+` WHERE session = ? AND state <> 'settled' ORDER BY rowid`, id)
 }
 
+const effectPage = ` WHERE (?1 = '' OR session = ?1) AND (?2 = '' OR fact = ?2) AND (?3 = 0 OR state <> 'settled')
+	AND (?4 = 0 OR (planned_at, id) < (?4, ?5)) ORDER BY planned_at DESC, id DESC LIMIT ?6`
+
+// Effects lists journal records over all sessions, newest first.
+func (t *Tx) Effects(f session.EffectFilter, planned time.Time, id session.EffectID, limit int) ([]session.Effect, error) {
+	return list(t, "list effects", scanEffect, effectColumns+effectPage, f.Session, f.Fact, f.Open, ms(planned), id, limit)
+}
+
 const insertApproval = `INSERT INTO approvals (id, session, run, effect, binding, unknown, state, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertApproval stores a question and announces it.
@@ -107,4 +115,9 @@ func (t *Tx) Approval(id session.ApprovalID) (session.Approval, error) {
 // OpenApprovals lists the questions of a session that are pending or answered and not yet acted on.
 func (t *Tx) OpenApprovals(id session.SessionID) ([]session.Approval, error) {
 	return list(t, "list open approvals", scanApproval, approvalColumns+` WHERE session = ? AND state IN ('pending', 'answered') ORDER BY asked_at, rowid`, id)
+}
+
+// PendingApprovals lists the questions of every session that wait for an answer.
+func (t *Tx) PendingApprovals() ([]session.Approval, error) {
+	return list(t, "list pending approvals", scanApproval, approvalColumns+` WHERE state = 'pending' ORDER BY asked_at, rowid`)
 }

@@ -67,6 +67,18 @@ func (t *Tx) GoalByKey(id session.SessionID, key string) (goals.Goal, error) {
 	return get(t, "load goal by key", scanGoal, goalColumns+` WHERE session = ? AND idempotency_key = ?`, id, key)
 }
 
+// GoalsByKey lists the Goals of every session that were created with an idempotency key.
+func (t *Tx) GoalsByKey(key string) ([]goals.Goal, error) {
+	return list(t, "list goals by key", scanGoal, goalColumns+` WHERE idempotency_key = ? AND idempotency_key <> '' ORDER BY rowid`, key)
+}
+
+const goalPage = ` WHERE (?1 = '' OR status = ?1) AND (?2 = 0 OR (updated_at, id) < (?2, ?3)) ORDER BY updated_at DESC, id DESC LIMIT ?4`
+
+// AllGoals lists the Goals of every session, newest first, after the place (updated, id).
+func (t *Tx) AllGoals(status goals.Status, updated time.Time, id string, limit int) ([]goals.Goal, error) {
+	return list(t, "list all goals", scanGoal, goalColumns+goalPage, status, ms(updated), id, limit)
+}
+
 const putRequirement = `INSERT INTO requirements (goal, revision, id, ord, kind, text, command, path, pattern, result, reason, evidence, judged_by)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (goal, revision, id) DO UPDATE SET result = excluded.result, reason = excluded.reason, evidence = excluded.evidence,

@@ -103,6 +103,14 @@ func (t *Tx) Unowned() ([]session.SessionID, error) {
 	return list(t, "list unowned sessions", text[session.SessionID], unowned)
 }
 
+const busy = `SELECT s.id FROM sessions s WHERE EXISTS
+	(SELECT 1 FROM runs r WHERE r.session = s.id AND r.phase <> 'ended' AND r.desired = 'run') ORDER BY s.updated_at DESC, s.id`
+
+// Busy lists the sessions that hold work which is wanted.
+func (t *Tx) Busy() ([]session.SessionID, error) {
+	return list(t, "list busy sessions", text[session.SessionID], busy)
+}
+
 const nextSeq = `UPDATE sessions SET last_seq = last_seq + 1, updated_at = max(updated_at, ?) WHERE id = ? RETURNING last_seq`
 const insertEvent = `INSERT INTO events (session, seq, kind, ref, at) VALUES (?, ?, ?, ?, ?)`
 

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// SendState is how far one send of a call to an external server came.
+type SendState string
+
+const (
+	SendSending  SendState = "sending"  // committed before the first byte; after a crash the outcome is unknown
+	SendAnswered SendState = "answered" // a complete answer is stored; final
+	SendUnknown  SendState = "unknown"  // the wait ended without one; final for automation
+	SendResolved SendState = "resolved" // a late answer came after all; the reason of the unknown stays
+)
+
+// Send is one tools/call as it went, or may have gone, to an external server. There is a row for each send, and none is sent twice.
+type Send struct {
+	ID           string
+	Effect       EffectID
+	Round        int
+	Server       string // our name for it
+	Config       string // digest of the definition it was started from
+	Tool         string // its own name for the tool
+	Definition   string // digest of the tool's definition as the user saw it
+	ArgsDigest   string
+	State        SendState
+	Kind         string // of the answer: ok, tool_error, protocol_error, input_required, task, malformed
+	Reason       string // why the outcome is unknown
+	Protocol     string
+	RPCID        string
+	Written      int64 // bytes that were handed over, as far as known
+	Answer       string
+	AnswerDigest string
+	SentAt       time.Time
+	EndedAt      time.Time
+}
+
+// ServerDef is an MCP server as a client supplied it, without secret values.
+type ServerDef struct {
+	Name    string
+	Command string
+	Args    []string // what may be a secret is masked
+	Env     []string // names only
+	Digest  string   // keyed hash over the whole definition, values included
+	// Tools are the definitions the server last listed, so that they stay in the tool list while it is not here.
+	Tools []json.RawMessage
+}
+
+// Toolbox offers the tools of external servers. The engine asks it before each model request.
+type Toolbox interface {
+	// Offer returns the tools of a session, waiting a bounded time for servers that are starting.
+	Offer(ctx context.Context, s Session) []Tool
+	// Find returns one tool by the name the model knows, also while its server is not here.
+	Find(s Session, name string) Tool
+}
+
+// Preparer is a tool whose call needs something made ready before it is dispatched. Prepare lets nothing of the call leave the process.
+// Done is called when the call is over. An error is a *ToolError, a *WaitError or ErrStale: the tool is no longer what was allowed.
+type Preparer interface {
+	Prepare(ctx context.Context, env ToolEnv, plan Plan) (Prepared, error)
+}
+
+// Prepared is a call that is ready to go.
+type Prepared interface {
+	// Dispatching stores, in the transaction that dispatches the call, what has to be on record before it goes.
+	Dispatching(tx Tx, e Effect, now time.Time) error
+	// Run makes the call. Settle stores what came of it, in the transaction that settles the call.
+	Run(ctx context.Context, progress func(Output)) (Output, error)
+	Settle(tx Tx, now time.Time) error
+	Done()
+}
+
+// WaitError says that a call has to wait for something that only a person can supply; the run is parked with the code.
+type WaitError struct {
+	Code    Code
+	Message string
+}
+
+func (e *WaitError) Error() string { return e.Message }

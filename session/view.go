@@ -1,0 +1,327 @@
+package session
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What every door outside the editor shows of the records: the same members on the command line and over MCP.
+
+// ErrCursor: a page was asked for with a cursor that no listing gave out.
+var ErrCursor = errors.New("the cursor is not one that a listing gave out; begin without one")
+
+// Cursor is a place in a listing that is ordered by time and id, newest first. It is opaque to callers.
+type Cursor struct {
+	At time.Time
+	ID string
+}
+
+// String is what a caller passes back; "" for the beginning.
+func (c Cursor) String() string {
+	if c.ID == "" {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.At.UnixMilli(), 10) + " " + c.ID))
+}
+
+// ParseCursor reads a cursor; "" is the beginning.
+func ParseCursor(s string) (Cursor, error) {
+	if s == "" {
+		return Cursor{}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return Cursor{}, ErrCursor
+	}
+	ms, id, ok := strings.Cut(string(b), " ")
+	n, err := strconv.ParseInt(ms, 10, 64)
+	if !ok || err != nil || id == "" {
+		return Cursor{}, ErrCursor
+	}
+	return Cursor{time.UnixMilli(n).UTC(), id}, nil
+}
+
+// SessionView is a session as it is listed.
+type SessionView struct {
+	SessionID        SessionID `json:"sessionId"`
+	Cwd              string    `json:"cwd"`
+	Directories      []string  `json:"additionalDirectories"`
+	Title            string    `json:"title"`
+	Mode             Mode      `json:"mode"`
+	State            string    `json:"state"` // idle, queued, working, waiting, closed
+	ReasonCode       Code      `json:"reasonCode"`
+	Reason           string    `json:"reason"`
+	NextOwner        string    `json:"nextOwner"`
+	Allowed          []string  `json:"allowed"`
+	Owner            string    `json:"owner"`    // instance that executes it, or ""
+	OwnerPID         int       `json:"ownerPid"` // 0 without an owner
+	Attached         int       `json:"attached"` // clients that have it open
+	UnknownEffects   int       `json:"unknownEffects"`
+	PendingApprovals int       `json:"pendingApprovals"`
+	CreatedAt        time.Time `json:"createdAt"`
+	UpdatedAt        time.Time `json:"updatedAt"`
+}
+
+// ViewSession says where a session stands.
+func ViewSession(tx Tx, s Session) (SessionView, error) {
+	v := SessionView{SessionID: s.ID, Cwd: s.Cwd, Directories: []string{}, Title: s.Title, Mode: s.Mode, State: "idle", NextOwner: "user",
+		Allowed: []string{}, Owner: string(s.Owner), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
+	if len(s.Roots) > 1 {
+		v.Directories = s.Roots[1:]
+	}
+	runs, err := tx.OpenRuns(s.ID)
+	if err != nil {
+		return v, err
+	}
+	rank := map[string]int{"idle": 0, string(PhaseQueued): 1, string(PhaseWaiting): 2, string(PhaseWorking): 3}
+	for _, r := range runs {
+		if r.Desired != DesiredRun || r.ReasonCode == CodeVerifying || rank[string(r.Phase)] <= rank[v.State] {
+			continue
+		}
+		v.State, v.ReasonCode, v.Reason, v.NextOwner = string(r.Phase), r.ReasonCode, r.Reason, "agent"
+	}
+	open, err := tx.OpenApprovals(s.ID)
+	if err != nil {
+		return v, err
+	}
+	for _, p := range open {
+		if p.State == ApprovalPending {
+			v.PendingApprovals++
+		}
+	}
+	if v.PendingApprovals > 0 && v.State != "idle" {
+		v.State, v.ReasonCode, v.Reason = string(PhaseWaiting), CodeApproval, ""
+	}
+	if s.Closed && v.State != "idle" {
+		v.State, v.ReasonCode, v.Reason = "closed", CodeClosedByClient, ""
+	}
+	if d, ok := Diagnostics[v.ReasonCode]; ok {
+		v.NextOwner, v.Allowed = d.Owner, append(v.Allowed, d.Allowed...)
+		if v.Reason == "" {
+			v.Reason = d.Sentence
+		}
+	}
+	unknown, err := UnknownOf(tx, s.ID)
+	if err != nil {
+		return v, err
+	}
+	v.UnknownEffects = len(unknown)
+	at, err := tx.Attached(s.ID)
+	if err != nil {
+		return v, err
+	}
+	v.Attached = len(at)
+	if s.Owner != "" {
+		row, err := tx.Instance(s.Owner)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return v, err
+		}
+		v.OwnerPID = row.PID
+	}
+	return v, nil
+}
+
+// ListSessions is one page of sessions, newest first, and the cursor of the next; an empty cwd lists all.
+func ListSessions(tx Tx, cwd, cursor string, limit int) ([]SessionView, string, error) {
+	c, err := ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	all, err := tx.Sessions(cwd, c.At, SessionID(c.ID), limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	out := []SessionView{}
+	for i, s := range all {
+		if i == limit {
+			last := all[limit-1]
+			return out, Cursor{last.UpdatedAt, string(last.ID)}.String(), nil
+		}
+		v, err := ViewSession(tx, s)
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, v)
+	}
+	return out, "", nil
+}
+
+// EffectView is one journal record.
+type EffectView struct {
+	EffectID     EffectID    `json:"effectId"`
+	SessionID    SessionID   `json:"sessionId"`
+	RunID        RunID       `json:"runId"`
+	Tool         string      `json:"tool"`
+	Title        string      `json:"title"`
+	Class        Class       `json:"class"`
+	State        EffectState `json:"state"`
+	Fact         Fact        `json:"fact"`
+	SettledBy    SettledBy   `json:"settledBy"`
+	Note         string      `json:"note"`
+	ExitCode     *int        `json:"exitCode"`
+	CanSettle    bool        `json:"canSettle"` // a person may say what became of it
+	Sends        []SendView  `json:"sends"`
+	PlannedAt    time.Time   `json:"plannedAt"`
+	DispatchedAt *time.Time  `json:"dispatchedAt"`
+	SettledAt    *time.Time  `json:"settledAt"`
+}
+
+// SendView is one send to an external server.
+type SendView struct {
+	Server string    `json:"server"`
+	Tool   string    `json:"tool"`
+	State  SendState `json:"state"`
+	Kind   string    `json:"kind"`
+	Reason string    `json:"reason"`
+	SentAt time.Time `json:"sentAt"`
+}
+
+// ViewEffect shows a journal record.
+func ViewEffect(tx Tx, e Effect) (EffectView, error) {
+	v := EffectView{EffectID: e.ID, SessionID: e.Session, RunID: e.Run, Tool: e.Tool, Title: e.Plan.Title, Class: e.Class, State: e.State, Fact: e.Fact,
+		SettledBy: e.SettledBy, Note: e.Note, ExitCode: e.ExitCode, CanSettle: e.State != EffectSettled && e.Fact == FactUnknown, Sends: []SendView{},
+		PlannedAt: e.PlannedAt, DispatchedAt: moment(e.DispatchedAt), SettledAt: moment(e.SettledAt)}
+	if v.Title == "" {
+		v.Title = e.Tool
+	}
+	sends, err := tx.Sends(e.ID)
+	for _, s := range sends {
+		v.Sends = append(v.Sends, SendView{s.Server, s.Tool, s.State, s.Kind, s.Reason, s.SentAt})
+	}
+	return v, err
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// ListEffects is one page of the journal, newest first, and the cursor of the next.
+func ListEffects(tx Tx, f EffectFilter, cursor string, limit int) ([]EffectView, string, error) {
+	c, err := ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	all, err := tx.Effects(f, c.At, EffectID(c.ID), limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	out := []EffectView{}
+	for i, e := range all {
+		if i == limit {
+			last := all[limit-1]
+			return out, Cursor{last.PlannedAt, string(last.ID)}.String(), nil
+		}
+		v, err := ViewEffect(tx, e)
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, v)
+	}
+	return out, "", nil
+}
+
+// ApprovalView is one question that waits for an answer.
+type ApprovalView struct {
+	ApprovalID ApprovalID    `json:"approvalId"`
+	SessionID  SessionID     `json:"sessionId"`
+	RunID      RunID         `json:"runId"`
+	State      ApprovalState `json:"state"`
+	Effect     EffectView    `json:"effect"`
+	Unknown    []EffectView  `json:"unknown"` // operations whose outcome nobody knows, which the question is about as well
+	Options    []string      `json:"options"`
+	AskedAt    time.Time     `json:"askedAt"`
+}
+
+// ViewApproval shows a question with what it is about.
+func ViewApproval(tx Tx, p Approval) (ApprovalView, error) {
+	v := ApprovalView{ApprovalID: p.ID, SessionID: p.Session, RunID: p.Run, State: p.State, Unknown: []EffectView{}, Options: Options(p), AskedAt: p.AskedAt}
+	about := func(id EffectID) (EffectView, error) {
+		e, err := tx.Effect(id)
+		if err != nil {
+			return EffectView{}, fmt.Errorf("question %s: %w", p.ID, err)
+		}
+		return ViewEffect(tx, e)
+	}
+	var err error
+	if v.Effect, err = about(p.Effect); err != nil {
+		return v, err
+	}
+	for _, id := range p.Unknown {
+		e, err := about(id)
+		if err != nil {
+			return v, err
+		}
+		v.Unknown = append(v.Unknown, e)
+	}
+	return v, nil
+}
+
+// ListApprovals lists the questions that wait for an answer, oldest first; an empty session lists those of all.
+func ListApprovals(tx Tx, id SessionID) ([]ApprovalView, error) {
+	all, err := tx.PendingApprovals()
+	out := []ApprovalView{}
+	for _, p := range all {
+		if id != "" && p.Session != id {
+			continue
+		}
+		v, err := ViewApproval(tx, p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, err
+}
+
+// ItemView is one entry of a history.
+type ItemView struct {
+	ItemID    ItemID    `json:"itemId"`
+	Seq       int64     `json:"seq"`
+	Kind      ItemKind  `json:"kind"`
+	State     ItemState `json:"state"`
+	Text      string    `json:"text"`
+	Tool      *ToolView `json:"tool"`
+	RunID     RunID     `json:"runId"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// ToolView is a tool call in a history.
+type ToolView struct {
+	Name     string     `json:"name"`
+	Title    string     `json:"title"`
+	Status   ToolStatus `json:"status"`
+	Fact     Fact       `json:"fact"`
+	EffectID EffectID   `json:"effectId"`
+	Output   string     `json:"output"`
+	IsError  bool       `json:"isError"`
+}
+
+// ListItems is one page of a conversation, oldest first, after a sequence number; next is 0 at the end.
+func ListItems(tx Tx, id SessionID, after int64, limit int) (out []ItemView, next int64, err error) {
+	items, err := tx.Items(id, "", after, limit+1)
+	if err != nil {
+		return nil, 0, err
+	}
+	out = []ItemView{}
+	for i, it := range items {
+		if i == limit {
+			return out, items[limit-1].Seq, nil
+		}
+		v := ItemView{ItemID: it.ID, Seq: it.Seq, Kind: it.Kind, State: it.State, Text: it.Body.Text, RunID: it.Run, CreatedAt: it.CreatedAt}
+		if c := it.Body.Tool; c != nil {
+			v.Tool = &ToolView{Name: c.Name, Title: c.Title, Status: c.Status, Fact: c.Fact, EffectID: c.Effect}
+			if c.Output != nil {
+				v.Tool.Output, v.Tool.IsError = c.Output.Text, c.Output.IsError
+			}
+		}
+		out = append(out, v)
+	}
+	return out, 0, nil
+}
