@@ -17,6 +17,8 @@ import (
 type Backend struct {
 	Engine *session.Engine
 	Goals  *goals.Service
+	// Servers runs the MCP servers that the client hands over; nil ignores them.
+	Servers Servers
 	// ModelError says why no model can be used here, or nil.
 	ModelError func() error
 }
@@ -51,12 +53,15 @@ type Agent struct {
 	initialized bool
 	lanes       map[string]*lane
 	open        map[session.SessionID]*follower
+	notices     bool                           // the client shows notices
+	untold      map[session.SessionID][]string // what the client was not told yet
 }
 
 // NewAgent returns an agent; Serve runs it.
 func NewAgent(o Options) *Agent {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Agent{Options: o, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lanes: map[string]*lane{}, open: map[session.SessionID]*follower{}}
+	return &Agent{Options: o, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lanes: map[string]*lane{},
+		open: map[session.SessionID]*follower{}, untold: map[session.SessionID][]string{}}
 }
 
 // Serve works until the connection ends.

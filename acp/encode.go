@@ -220,13 +220,14 @@ func commandsUpdate() update {
 
 // initialize is answered before anything slow.
 func (a *Agent) initialize(req *rpc.Request) {
-	_, err := parse[v1.InitializeRequest](req)
+	p, err := parse[v1.InitializeRequest](req)
 	if err != nil {
 		req.Fail(toError(err, ""))
 		return
 	}
 	a.mu.Lock()
 	a.initialized = true
+	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
 	a.mu.Unlock()
 	req.Reply(a.initializeResult())
 	if a.Initialized != nil {

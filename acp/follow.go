@@ -27,14 +27,15 @@ const (
 
 // follower shows one session to the client. Everything but post belongs to its goroutine.
 type follower struct {
-	a     *Agent
-	b     *Backend
-	id    session.SessionID
-	sub   *session.Subscription
-	tasks chan func()
-	gone  chan struct{} // closed when the goroutine has ended
-	ctx   context.Context
-	stop  context.CancelFunc
+	a      *Agent
+	b      *Backend
+	id     session.SessionID
+	sub    *session.Subscription
+	tasks  chan func()
+	untold chan struct{} // rings when there is something to tell
+	gone   chan struct{} // closed when the goroutine has ended
+	ctx    context.Context
+	stop   context.CancelFunc
 
 	seq      int64 // the last event shown
 	quietTil time.Time
@@ -89,7 +90,7 @@ type cancelled struct {
 
 func (a *Agent) newFollower(b *Backend, s session.Session) *follower {
 	ctx, stop := context.WithCancel(a.ctx)
-	return &follower{a: a, b: b, id: s.ID, sub: b.Engine.Subscribe(s.ID), tasks: make(chan func(), 64), gone: make(chan struct{}), ctx: ctx, stop: stop,
+	return &follower{a: a, b: b, id: s.ID, sub: b.Engine.Subscribe(s.ID), tasks: make(chan func(), 64), untold: make(chan struct{}, 1), gone: make(chan struct{}), ctx: ctx, stop: stop,
 		seq: s.LastSeq, items: map[session.ItemID]*shownItem{}, late: map[session.RunID]session.Run{}, muted: map[session.RunID]bool{}, own: map[session.RunID]bool{},
 		prompts: map[session.RunID]*openPrompt{}, asking: map[session.ApprovalID]*question{}, mode: s.Mode, title: s.Title}
 }
@@ -121,6 +122,8 @@ func (f *follower) loop() {
 			return
 		case fn := <-f.tasks:
 			fn()
+		case <-f.untold:
+			f.tell()
 		case <-f.sub.Bell():
 			f.runTasks() // what was posted before the log grew comes first
 			f.drain()
@@ -167,6 +170,7 @@ func (f *follower) begin() {
 	for _, p := range open {
 		f.approval(p, true)
 	}
+	f.tell()
 }
 
 func (f *follower) fail(err error, what string) {

@@ -72,6 +72,7 @@ func (f *follower) steering() string {
 func (f *follower) admit(ctx context.Context, run session.RunID, req *rpc.Request) {
 	f.prompts[run] = &openPrompt{req: req}
 	f.askAgainParked()
+	f.tell()
 	f.watchCancel(ctx, func() {
 		if _, open := f.prompts[run]; open {
 			f.requestCancel()

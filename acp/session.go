@@ -49,6 +49,7 @@ func (a *Agent) needModel(b *Backend) error {
 }
 
 func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) error {
+	servers, notices := takeServers(req)
 	p, err := parse[v1.NewSessionRequest](req)
 	if err != nil {
 		return err
@@ -64,8 +65,12 @@ func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) er
 	if err != nil {
 		return err
 	}
+	if err := a.supply(ctx, b, s, servers, notices); err != nil {
+		return err
+	}
 	f := a.publish(b, s, s.LastSeq, func() { req.Reply(a.newSessionResult(s)) })
 	f.post(f.begin)
+	a.warm(ctx, b, s)
 	return nil
 }
 
@@ -94,40 +99,58 @@ func (a *Agent) publish(b *Backend, s session.Session, from int64, answer func()
 }
 
 func (a *Agent) loadSession(ctx context.Context, b *Backend, req *rpc.Request) error {
+	servers, notices := takeServers(req)
 	p, err := parse[v1.LoadSessionRequest](req)
 	if err != nil {
 		return err
 	}
-	return a.reopen(ctx, b, req, session.SessionID(p.SessionID), string(p.Cwd), p.AdditionalDirectories, true)
+	return a.reopen(ctx, b, req, reopening{session.SessionID(p.SessionID), string(p.Cwd), p.AdditionalDirectories, servers, notices, true})
 }
 
 func (a *Agent) resumeSession(ctx context.Context, b *Backend, req *rpc.Request) error {
+	servers, notices := takeServers(req)
 	p, err := parse[v1.ResumeSessionRequest](req)
 	if err != nil {
 		return err
 	}
-	return a.reopen(ctx, b, req, session.SessionID(p.SessionID), string(p.Cwd), p.AdditionalDirectories, false)
+	return a.reopen(ctx, b, req, reopening{session.SessionID(p.SessionID), string(p.Cwd), p.AdditionalDirectories, servers, notices, false})
 }
 
-// reopen opens a stored session: the replay first when it was asked for, then the answer, then silence for a moment.
-func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, id session.SessionID, cwd string, more []string, replay bool) error {
+// reopening is what session/load and session/resume ask for.
+type reopening struct {
+	id      session.SessionID
+	cwd     string
+	more    []string
+	servers []Server
+	notices []string
+	replay  bool
+}
+
+// reopen opens a stored session: the replay first when it was asked for, then the answer, then silence for a moment. The servers are
+// there before the session's work is looked at again: it may wait for them.
+func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, p reopening) error {
+	id, replay := p.id, p.replay
 	s, err := a.stored(ctx, b, id)
 	if err != nil {
 		return err
 	}
 	var roots []string
-	if cwd != "" {
-		if filepath.Clean(cwd) != s.Cwd {
+	if p.cwd != "" {
+		if filepath.Clean(p.cwd) != s.Cwd {
 			return &invalid{"cwd", fmt.Sprintf("the session belongs to %s; open it there", s.Cwd)}
 		}
 		// A directory that is gone does not keep the history from being read: the work waits, the user sees why.
-		if roots, err = checkRoots(cwd, more); err != nil && len(more) > 0 {
+		if roots, err = checkRoots(p.cwd, p.more); err != nil && len(p.more) > 0 {
 			return err
 		}
+	}
+	if err := a.supply(ctx, b, s, p.servers, p.notices); err != nil {
+		return err
 	}
 	if s, err = b.Engine.Open(ctx, id, roots); err != nil {
 		return err
 	}
+	a.warm(ctx, b, s)
 	if old := a.follower(id); old != nil {
 		old.stop()
 		<-old.gone
@@ -156,6 +179,13 @@ func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, id ses
 		f.hush()
 	})
 	return nil
+}
+
+// warm starts the servers of a session that this process executes.
+func (a *Agent) warm(ctx context.Context, b *Backend, s session.Session) {
+	if b.Servers != nil && b.Engine.Owns(s.ID) {
+		b.Servers.Warm(ctx, s)
+	}
 }
 
 // stored returns a session or the error clients know.
@@ -255,6 +285,9 @@ func (a *Agent) closeSession(ctx context.Context, b *Backend, req *rpc.Request) 
 		}
 		f.stop()
 		<-f.gone
+	}
+	if b.Servers != nil {
+		b.Servers.Release(id)
 	}
 	req.Reply(map[string]any{})
 	return nil

@@ -29,6 +29,14 @@ const (
 	ModelDiffers Model = "differs"
 )
 
+// Tools tells whether what the planned calls need is here.
+type Tools string
+
+const (
+	ToolsHere    Tools = "here"
+	ToolsMissing Tools = "missing" // a planned call needs an external server that only a client can bring back
+)
+
 // Attempt is what the last try left behind.
 type Attempt string
 
@@ -55,6 +63,7 @@ type Facts struct {
 	Approval  Approval
 	Directory Directory
 	Model     Model
+	Tools     Tools
 	CrashLoop bool // two owners in a row died here without progress
 	Attempt   Attempt
 	Calls     Calls
@@ -98,18 +107,20 @@ func Decide(f Facts) Decision {
 		return Decision{Wait, "R6 no model here", session.CodeModelUnavailable}
 	case f.Model == ModelDiffers:
 		return Decision{Wait, "R7 another endpoint or credential here", session.CodeEnvironment}
+	case f.Tools == ToolsMissing && f.Calls == CallsPlanned:
+		return Decision{Wait, "R8 an external server is not here", session.CodeServerMissing}
 	case f.CrashLoop:
-		return Decision{Wait, "R8 two deaths without progress", session.CodeCrashLoop}
+		return Decision{Wait, "R9 two deaths without progress", session.CodeCrashLoop}
 	case f.Attempt == NeverTried:
-		return Decision{First, "R9 accepted and never begun", session.CodeNone}
+		return Decision{First, "R10 accepted and never begun", session.CodeNone}
 	case f.Calls == CallsUnknown && f.Attempt == LostTry:
-		return Decision{NewTurn, "R10 an outcome is unknown", session.CodeNone}
+		return Decision{NewTurn, "R11 an outcome is unknown", session.CodeNone}
 	case f.Calls == CallsLive:
-		return Decision{Reconnect, "R11 a command lives", session.CodeNone}
+		return Decision{Reconnect, "R12 a command lives", session.CodeNone}
 	case f.Attempt == LostTry && f.Streaming:
-		return Decision{NewTurn, "R12 an answer was cut off", session.CodeNone}
+		return Decision{NewTurn, "R13 an answer was cut off", session.CodeNone}
 	case f.Attempt == LostTry || f.Calls == CallsPlanned:
-		return Decision{Checkpoint, "R13 everything up to here is stored", session.CodeNone}
+		return Decision{Checkpoint, "R14 everything up to here is stored", session.CodeNone}
 	}
-	return Decision{Turn, "R14 between two turns", session.CodeNone}
+	return Decision{Turn, "R15 between two turns", session.CodeNone}
 }

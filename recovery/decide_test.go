@@ -23,11 +23,13 @@ func every() []Facts {
 			for _, approval := range []Approval{NoQuestion, Pending, Answered} {
 				for _, dir := range []Directory{DirSame, DirMissing, DirChanged} {
 					for _, model := range []Model{ModelSame, ModelMissing, ModelDiffers} {
-						for _, loop := range bools {
-							for _, attempt := range []Attempt{NeverTried, EndedTry, LostTry} {
-								for _, calls := range []Calls{CallsClosed, CallsPlanned, CallsLive, CallsUnknown} {
-									for _, streaming := range bools {
-										all = append(all, Facts{desired, closed, approval, dir, model, loop, attempt, calls, streaming})
+						for _, tools := range []Tools{ToolsHere, ToolsMissing} {
+							for _, loop := range bools {
+								for _, attempt := range []Attempt{NeverTried, EndedTry, LostTry} {
+									for _, calls := range []Calls{CallsClosed, CallsPlanned, CallsLive, CallsUnknown} {
+										for _, streaming := range bools {
+											all = append(all, Facts{desired, closed, approval, dir, model, tools, loop, attempt, calls, streaming})
+										}
 									}
 								}
 							}

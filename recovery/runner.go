@@ -27,11 +27,11 @@ func (Runner) Recover(ctx context.Context, in session.Inherited) (session.Verdic
 	if err := g.probe(ctx); err != nil {
 		return session.Verdict{}, err
 	}
-	f := g.facts()
+	f := g.facts(ctx)
 	d := Decide(f)
 	v := session.Verdict{Rule: d.Rule, Wait: d.Code, Died: g.in.Last.State == session.AttemptRunning, Findings: g.findings}
 	if d.Action == Wait {
-		v.Reason = g.why(d.Code)
+		v.Reason = g.why(ctx, d.Code)
 		return v, nil
 	}
 	v.Mode = modes[d.Action]
@@ -127,9 +127,9 @@ func (g *gathering) probe(ctx context.Context) error {
 	return nil
 }
 
-func (g *gathering) facts() Facts {
+func (g *gathering) facts(ctx context.Context) Facts {
 	in := g.in
-	f := Facts{Desired: in.Run.Desired, Closed: in.Session.Closed, Approval: NoQuestion, Directory: g.directory(), Model: g.model(),
+	f := Facts{Desired: in.Run.Desired, Closed: in.Session.Closed, Approval: NoQuestion, Directory: g.directory(), Model: g.model(), Tools: g.tools(ctx),
 		Attempt: NeverTried, Calls: CallsClosed, Streaming: g.streaming}
 	switch in.Last.State {
 	case "":
@@ -192,13 +192,37 @@ func (g *gathering) model() Model {
 	return ModelSame
 }
 
-func (g *gathering) why(code session.Code) string {
+// tools looks whether every call that was planned can be made here.
+func (g *gathering) tools(ctx context.Context) Tools {
+	if g.missing(ctx) != "" {
+		return ToolsMissing
+	}
+	return ToolsHere
+}
+
+// missing names the server that a planned call needs and only a client can bring back.
+func (g *gathering) missing(ctx context.Context) string {
+	box := g.in.Engine.Toolbox
+	for _, ef := range g.effects {
+		if box == nil || ef.State != session.EffectPlanned {
+			continue
+		}
+		if m := box.Missing(ctx, g.in.Session, ef.Tool); m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+func (g *gathering) why(ctx context.Context, code session.Code) string {
 	d := session.Diagnostics[code]
 	switch code {
 	case session.CodeEnvironment:
 		return fmt.Sprintf("%s It began with %s/%s.", d.Sentence, g.in.Session.Profile.Provider, g.in.Session.Profile.Name)
 	case session.CodeDirectoryMissing, session.CodeWorkspaceChanged:
 		return d.Sentence + " (" + g.in.Session.Cwd + ")"
+	case session.CodeServerMissing:
+		return d.Sentence + " (" + g.missing(ctx) + ")"
 	case session.CodeModelUnavailable:
 		if _, err := g.in.Engine.Model(); err != nil {
 			return err.Error()

@@ -18,7 +18,7 @@ func (t *turn) plan(tx Tx, run Run, att Attempt, response string, calls []Call, 
 			ByCode: byCode}
 		ef := Effect{ID: tc.Effect, Session: t.a.id, Run: run.ID, Attempt: att.ID, Item: it.ID, Tool: c.Name, Class: Unknown,
 			ArgsDigest: ArgsDigest(c.Name, c.Args), State: EffectPlanned, PlannedAt: t.e.Now()}
-		if tool := t.find(tc); tool != nil {
+		if tool := t.builtin(tc); tool != nil {
 			ef.Class, ef.Version, tc.Kind = tool.Class(), tool.Version(), tool.Kind()
 		}
 		it.Body.Tool = tc
@@ -32,7 +32,15 @@ func (t *turn) plan(tx Tx, run Run, att Attempt, response string, calls []Call, 
 	return nil
 }
 
-func (t *turn) find(tc *ToolCall) Tool {
+// find returns the tool of a call: built in, or of an external server. A review and calls of code get only what is built in.
+func (t *turn) find(ctx context.Context, tc *ToolCall) Tool {
+	if tool := t.builtin(tc); tool != nil || tc.ByCode || t.setup.Reviewer || t.e.Toolbox == nil {
+		return tool
+	}
+	return t.e.Toolbox.Find(ctx, t.sess, tc.Name)
+}
+
+func (t *turn) builtin(tc *ToolCall) Tool {
 	tools := t.setup.Tools
 	if tc.ByCode {
 		tools = t.setup.CodeTools
@@ -93,9 +101,23 @@ type call struct {
 }
 
 func (c *call) run(ctx context.Context) error {
+	for {
+		if err := c.once(ctx); !errors.Is(err, errRedefined) {
+			return err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// errRedefined: the tool is no longer what was allowed; it is planned and judged anew.
+var errRedefined = errors.New("the tool was redefined")
+
+func (c *call) once(ctx context.Context) error {
 	tc := c.item.Body.Tool
-	if c.tool = c.t.find(tc); c.tool == nil {
-		return c.refuse(ctx, fmt.Sprintf("There is no tool named %q here.", tc.Name))
+	if c.tool = c.t.find(ctx, tc); c.tool == nil {
+		return c.refuse(ctx, fmt.Sprintf("There is no tool named %q here.", tc.Name), Approval{})
 	}
 	c.env = c.t.env(c.effect.ID)
 	if c.effect.State == EffectDispatched {
@@ -103,7 +125,7 @@ func (c *call) run(ctx context.Context) error {
 	}
 	plan, err := c.tool.Plan(c.env, json.RawMessage(tc.Args))
 	if err != nil {
-		return c.refuse(ctx, safeText(err))
+		return c.refuse(ctx, safeText(err), Approval{})
 	}
 	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
 	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, plan.Files, c.tool.Kind()
@@ -120,7 +142,32 @@ func (c *call) run(ctx context.Context) error {
 	if inStore {
 		return c.apply(ctx, st, *approval)
 	}
-	return c.dispatch(ctx, *approval)
+	p, ok := c.tool.(Preparer)
+	if !ok {
+		return c.dispatch(ctx, *approval, builtin{c})
+	}
+	prepared, err := p.Prepare(ctx, c.env, plan)
+	var te *ToolError
+	switch {
+	case errors.Is(err, ErrStale):
+		return errRedefined
+	case errors.As(err, &te):
+		return c.refuse(ctx, te.Message, *approval)
+	case err != nil:
+		return err
+	}
+	defer prepared.Done()
+	return c.dispatch(ctx, *approval, prepared)
+}
+
+// builtin is a call of a tool that needs nothing prepared.
+type builtin struct{ c *call }
+
+func (builtin) Dispatching(Tx, Effect, time.Time) error { return nil }
+func (builtin) Settle(Tx, time.Time) error              { return nil }
+func (builtin) Done()                                   {}
+func (b builtin) Run(ctx context.Context, progress func(Output)) (Output, error) {
+	return b.c.tool.Run(ctx, b.c.env, b.c.effect.Plan, progress)
 }
 
 // env is what a call may depend on.
@@ -128,10 +175,15 @@ func (t *turn) env(id EffectID) ToolEnv {
 	return ToolEnv{Cwd: t.sess.Cwd, Roots: t.sess.Roots, Env: t.e.Env, RunDir: filepath.Join(t.e.StateDir, "calls", string(id))}
 }
 
-// refuse settles a call that never began, with the reason for the model.
-func (c *call) refuse(ctx context.Context, why string) error {
+// refuse settles a call that never began, with the reason for the model. What was allowed is used up.
+func (c *call) refuse(ctx context.Context, why string, approval Approval) error {
 	f := Finding{Fact: FactNotStarted, By: SettledByResult, Output: &Output{Text: why, IsError: true}}
-	return c.settle(ctx, "effect.refused", f, nil)
+	return c.settle(ctx, "effect.refused", f, func(tx Tx, _ *Finding) error {
+		if approval.ID == "" {
+			return nil
+		}
+		return consume(tx, approval.ID, c.t.e.Now())
+	})
 }
 
 // read runs a trusted reader: nothing outside changes, so one commit holds plan and result.
@@ -171,7 +223,7 @@ func (c *call) apply(ctx context.Context, st StateTool, approval Approval) error
 }
 
 // dispatch commits that the call is about to happen, lets it happen, and commits its result. approval is consumed by the same commit.
-func (c *call) dispatch(ctx context.Context, approval Approval) error {
+func (c *call) dispatch(ctx context.Context, approval Approval, p Prepared) error {
 	if err := c.t.recordEntry(ctx); err != nil {
 		return err
 	}
@@ -196,6 +248,9 @@ func (c *call) dispatch(ctx context.Context, approval Approval) error {
 		if err := tx.UpdateEffect(c.effect); err != nil {
 			return err
 		}
+		if err := p.Dispatching(tx, c.effect, now); err != nil {
+			return err
+		}
 		c.item.Body.Tool.Status = ToolInProgress
 		return tx.UpdateItem(c.item, now)
 	})
@@ -205,8 +260,8 @@ func (c *call) dispatch(ctx context.Context, approval Approval) error {
 	if err != nil {
 		return err
 	}
-	out, err := c.tool.Run(ctx, c.env, c.effect.Plan, c.progress)
-	return c.finish(ctx, out, err, SettledByResult)
+	out, err := p.Run(ctx, c.progress)
+	return c.finish(ctx, out, err, SettledByResult, p)
 }
 
 var errNotWanted = errors.New("the work is no longer wanted")
@@ -218,21 +273,22 @@ func (c *call) reattach(ctx context.Context) error {
 		return fmt.Errorf("tool %s cannot be reattached: %w", c.effect.Tool, ErrStale)
 	}
 	out, err := r.Reattach(ctx, c.env, c.effect.Plan, c.progress)
-	return c.finish(ctx, out, err, SettledByReceipt)
+	return c.finish(ctx, out, err, SettledByReceipt, builtin{c})
 }
 
-func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy) error {
+func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy, p Prepared) error {
+	record := func(tx Tx, _ *Finding) error { return p.Settle(tx, c.t.e.Now()) }
 	if err != nil {
 		if errors.Is(context.Cause(ctx), ErrDetach) || errors.Is(context.Cause(ctx), ErrFenced) {
 			return context.Cause(ctx) // it goes on outside, or its outcome belongs to the next owner
 		}
 		var lost *LostError
 		if errors.As(err, &lost) {
-			return c.settle(ctx, "effect.lost", Finding{Fact: FactUnknown, Note: lost.Message}, nil)
+			return c.settle(ctx, "effect.lost", Finding{Fact: FactUnknown, Note: lost.Message}, record)
 		}
 		var never *NotStartedError
 		if errors.As(err, &never) {
-			return c.settle(ctx, "effect.settled", Finding{Fact: FactNotStarted, By: SettledByReceipt, Note: never.Message}, nil)
+			return c.settle(ctx, "effect.settled", Finding{Fact: FactNotStarted, By: SettledByReceipt, Note: never.Message}, record)
 		}
 		var te *ToolError
 		if !errors.As(err, &te) {
@@ -241,7 +297,10 @@ func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy) 
 		out = Output{Text: safeText(err), IsError: true}
 	}
 	identity := c.t.e.IdentityOf(context.WithoutCancel(ctx), c.t.a.id) // "" when it went away; recovery will say so
-	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: by, Output: &out}, func(tx Tx, _ *Finding) error {
+	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: by, Output: &out}, func(tx Tx, f *Finding) error {
+		if err := record(tx, f); err != nil {
+			return err
+		}
 		return Rebase(tx, c.t.a.id, identity, c.t.e.Now())
 	})
 }
@@ -319,6 +378,11 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 		}
 	case FactUnknown:
 		tc.Status = ToolFailed // never shown as running
+		if ef.Plan.External != nil {
+			if err := lose(tx, id, f.Note, now); err != nil {
+				return err
+			}
+		}
 	case FactRunning:
 		tc.Status = ToolInProgress
 	}

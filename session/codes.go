@@ -25,6 +25,7 @@ const (
 	CodeNoProgress       Code = "no_progress"
 	CodeBlocked          Code = "blocked_by_agent"
 	CodeRecoveryUnread   Code = "recovery_unreadable"
+	CodeServerMissing    Code = "mcp_server_missing"
 )
 
 // Diagnostic is what a code means and who can do what about it.
@@ -55,5 +56,6 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeUnmet:            {"The last review found requirements that are not met.", "agent", []string{"pause", "end", "verify"}},
 	CodeNoProgress:       {"Several turns in a row changed nothing.", "user", []string{"retry", "revise", "end"}},
 	CodeBlocked:          {"The agent reported the same obstacle several turns in a row.", "user", []string{"retry", "revise", "end"}},
+	CodeServerMissing:    {"A tool needs an MCP server that only the editor can supply again.", "user", []string{"open", "pause", "end"}},
 	CodeRecoveryUnread:   {"The recorded state of this work could not be read.", "user", []string{"retry", "end"}},
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -49,12 +50,14 @@ type ServerDef struct {
 	Tools []json.RawMessage
 }
 
-// Toolbox offers the tools of external servers. The engine asks it before each model request.
+// Toolbox offers the tools of external servers. The engine asks it before each model request of a conversation.
 type Toolbox interface {
 	// Offer returns the tools of a session, waiting a bounded time for servers that are starting.
 	Offer(ctx context.Context, s Session) []Tool
-	// Find returns one tool by the name the model knows, also while its server is not here.
-	Find(s Session, name string) Tool
+	// Find returns one tool by the name the model knows, or nil. A tool of a server that is not here is found all the same.
+	Find(ctx context.Context, s Session, name string) Tool
+	// Missing says which server a tool needs that only a client can bring back, "" when there is none.
+	Missing(ctx context.Context, s Session, name string) string
 }
 
 // Preparer is a tool whose call needs something made ready before it is dispatched. Prepare lets nothing of the call leave the process.
@@ -70,6 +73,7 @@ type Prepared interface {
 	// Run makes the call. Settle stores what came of it, in the transaction that settles the call.
 	Run(ctx context.Context, progress func(Output)) (Output, error)
 	Settle(tx Tx, now time.Time) error
+	// Done gives back what was held for the call.
 	Done()
 }
 
@@ -80,3 +84,63 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string { return e.Message }
+
+// External names the tool of an external server that a planned call goes to.
+type External struct {
+	Server     string `json:"server"`
+	Tool       string `json:"tool"`       // its own name for it
+	Definition string `json:"definition"` // digest of the definition that the user saw
+}
+
+// lose marks the sends of a call that have no answer as unknown.
+func lose(tx Tx, id EffectID, why string, now time.Time) error {
+	sends, err := tx.Sends(id)
+	if err != nil {
+		return err
+	}
+	for _, s := range sends {
+		if s.State != SendSending {
+			continue
+		}
+		s.State, s.Reason, s.EndedAt = SendUnknown, why, now
+		if err := tx.UpdateSend(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resolve stores an answer that came after its call was given as unknown. It settles the call, unless a person has done so before, and
+// takes back the questions that named it. ErrStale: the unknown outcome is not stored yet.
+func (e *Engine) Resolve(ctx context.Context, s Send, out Output) error {
+	var session SessionID
+	err := e.Store.Commit(ctx, "send.resolved", func(tx Tx) error {
+		old, err := tx.Send(s.ID)
+		if err != nil {
+			return err
+		}
+		if old.State != SendUnknown {
+			return fmt.Errorf("send %s is %s: %w", s.ID, old.State, ErrStale)
+		}
+		now := e.Now()
+		s.State, s.Reason, s.Protocol, s.Written, s.EndedAt = SendResolved, "", old.Protocol, old.Written, now
+		if err := tx.UpdateSend(s); err != nil {
+			return err
+		}
+		ef, err := tx.Effect(old.Effect)
+		if err != nil {
+			return err
+		}
+		session = ef.Session
+		f := Finding{Fact: FactCompleted, By: SettledByReceipt, Output: &out, Note: "The answer came late."}
+		if err := SettleFinding(tx, ef.ID, f, now); err != nil {
+			return err
+		}
+		return voidNaming(tx, session, ef.ID, now)
+	})
+	if err != nil {
+		return fmt.Errorf("store a late answer: %w", err)
+	}
+	e.changed(session)
+	return nil
+}

@@ -20,7 +20,7 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 		case Allow:
 			return &Approval{}, nil
 		case Refuse:
-			return nil, c.refuse(ctx, "Not allowed: "+rule[3:]+".")
+			return nil, c.refuse(ctx, "Not allowed: "+rule[3:]+".", Approval{})
 		}
 		p, err := c.ask(ctx, unknown)
 		if err != nil {

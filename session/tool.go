@@ -62,6 +62,7 @@ type Plan struct {
 	Files     []FileChange    `json:"files,omitempty"` // what a StateProbe call will write
 	Command   string          `json:"command,omitempty"`
 	TimeoutMs int64           `json:"timeoutMs,omitempty"`
+	External  *External       `json:"external,omitempty"` // the call goes to an external server
 }
 
 // FileChange is one intended file write with the digests that prove its outcome. A digest is "sha256:<hex>", or "absent".

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -63,13 +64,17 @@ func (t *turn) main(ctx context.Context) error {
 	case errors.Is(err, errEnded):
 		return nil
 	case errors.Is(err, errYield):
-		return t.leave(ctx, AttemptCompleted, PhaseQueued, CodeNone)
+		return t.leave(ctx, AttemptCompleted, PhaseQueued, CodeNone, "")
 	case errors.Is(err, ErrFenced):
 		return err
 	case errors.Is(err, ErrStopped):
-		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone)
+		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone, "")
 	case ctx.Err() != nil:
 		return t.stopped(ctx)
+	}
+	var we *WaitError
+	if errors.As(err, &we) {
+		return t.leave(ctx, AttemptCompleted, PhaseWaiting, we.Code, we.Message)
 	}
 	var me *ModelError
 	if errors.As(err, &me) {
@@ -267,6 +272,10 @@ func (t *turn) insert(tx Tx, it *Item, run Run, a Attempt) error {
 
 // respond makes one model request. more tells that there are calls to run.
 func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error) {
+	tools := t.offered(ctx) // may wait for a server, so before anything is stored
+	if err := context.Cause(ctx); err != nil {
+		return false, "", err
+	}
 	var items []Item
 	req := Request{ID: t.e.NewID(), Session: t.a.id, Run: t.run.ID, Attempt: t.att.ID, Goal: t.run.Goal, Revision: t.run.Revision,
 		State: RequestStarted, StartedAt: t.e.Now(), Model: t.modelName()}
@@ -284,7 +293,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		return false, "", err
 	}
 	mr := ModelRequest{System: t.setup.System, Messages: messages}
-	for _, tool := range t.setup.Tools {
+	for _, tool := range tools {
 		mr.Tools = append(mr.Tools, tool.Spec())
 	}
 	s := newStream(t, req)
@@ -300,6 +309,14 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		return false, "", err
 	}
 	return s.store(ctx, resp)
+}
+
+// offered lists the tools of the next request. A review sees only what is built in.
+func (t *turn) offered(ctx context.Context) []Tool {
+	if t.e.Toolbox == nil || t.setup.Reviewer {
+		return t.setup.Tools
+	}
+	return append(slices.Clip(t.setup.Tools), t.e.Toolbox.Offer(ctx, t.sess)...)
 }
 
 func (t *turn) modelName() string {
@@ -350,7 +367,7 @@ func (t *turn) endIn(tx Tx, finish Finish, observed any, progress int64) error {
 }
 
 // leave ends the attempt but not the run.
-func (t *turn) leave(ctx context.Context, state AttemptState, phase Phase, code Code) error {
+func (t *turn) leave(ctx context.Context, state AttemptState, phase Phase, code Code, reason string) error {
 	return t.commit(ctx, "turn.left", func(tx Tx) error {
 		now := t.e.Now()
 		run, err := tx.Run(t.run.ID)
@@ -364,7 +381,7 @@ func (t *turn) leave(ctx context.Context, state AttemptState, phase Phase, code 
 		if run.Desired != DesiredRun {
 			return t.closeIn(tx, run, now)
 		}
-		run.Phase, run.ReasonCode = phase, code
+		run.Phase, run.ReasonCode, run.Reason = phase, code, reason
 		return tx.UpdateRun(run, now)
 	})
 }
@@ -375,7 +392,7 @@ func (t *turn) stopped(ctx context.Context) error {
 		return ErrFenced
 	}
 	if errors.Is(context.Cause(ctx), ErrStopped) {
-		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone)
+		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone, "")
 	}
 	// The attempt stays running in the records: the next owner finds it as after a crash and goes on.
 	return nil

@@ -24,7 +24,7 @@ func serveACP(model string) error {
 	log, logFile := openLog(home)
 	defer func() { _ = logFile.Close() }()
 	s := &acpServer{home: home, wanted: make(chan struct{})}
-	agent := acp.NewAgent(acp.Options{
+	s.agent = acp.NewAgent(acp.Options{
 		Version: version, Scripted: strings.HasPrefix(model, "scripted/"), Now: time.Now, Log: log,
 		Backend: func(ctx context.Context) (*acp.Backend, error) {
 			if homeErr != nil {
@@ -43,7 +43,7 @@ func serveACP(model string) error {
 	signal.Ignore(syscall.SIGPIPE) // a client that closed its side ends the connection, not the process
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	agent.Serve(func(h rpc.Handler) *rpc.Conn {
+	s.agent.Serve(func(h rpc.Handler) *rpc.Conn {
 		conn := rpc.New(os.Stdin, os.Stdout, h)
 		go func() { // ends with the process
 			<-term
@@ -68,6 +68,7 @@ type acpServer struct {
 	home   string
 	once   sync.Once
 	wanted chan struct{}
+	agent  *acp.Agent
 	timer  *time.Timer
 
 	mu   sync.Mutex
@@ -88,7 +89,8 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 		<-s.wanted
 		n.recover(ctx, s.home)
 	})
-	return &acp.Backend{Engine: n.engine, Goals: n.goals, ModelError: func() error { _, err := n.model(); return err }}
+	n.box.OnNotice(s.agent.Notice)
+	return &acp.Backend{Engine: n.engine, Goals: n.goals, Servers: supplied{n.box}, ModelError: func() error { _, err := n.model(); return err }}
 }
 
 func (s *acpServer) close() error {

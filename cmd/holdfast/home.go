@@ -20,11 +20,20 @@ func homeDir() (string, error) {
 		}
 		return filepath.Clean(h), nil
 	}
-	u, err := user.Current()
-	if err != nil || u.HomeDir == "" {
-		return "", errors.Join(errors.New("the user database names no home directory; set HOLDFAST_HOME to a directory of your own"), err)
+	home := userHome()
+	if home == "" {
+		return "", errors.New("the user database names no home directory; set HOLDFAST_HOME to a directory of your own")
 	}
-	return filepath.Join(u.HomeDir, ".local", "state", "holdfast"), nil
+	return filepath.Join(home, ".local", "state", "holdfast"), nil
+}
+
+// userHome is the home directory of the user database, or "".
+func userHome() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.HomeDir
 }
 
 // openLog returns the log: a private file in the state directory, or nothing. HOLDFAST_LOG sets the level; errors are always kept.

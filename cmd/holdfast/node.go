@@ -20,6 +20,8 @@ import (
 	"holdfast/internal/store"
 	"holdfast/internal/tools"
 	"holdfast/internal/worktree"
+	"holdfast/mcp/client"
+	"holdfast/mcp/toolbox"
 	"holdfast/recovery"
 	"holdfast/session"
 )
@@ -30,6 +32,7 @@ type node struct {
 	inst   *instance.Instance
 	engine *session.Engine
 	goals  *goals.Service
+	box    *toolbox.Box // MCP servers; nil in a process that executes nothing
 	log    zerolog.Logger
 	model  func() (session.Model, error)
 
@@ -82,11 +85,23 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
-	n.engine = session.NewEngine(session.Config{
+	configured, complaint := configured(home)
+	if complaint != nil {
+		n.log.Error().Err(complaint).Msg("the configuration is ignored")
+	}
+	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
-	})
+	}
+	if executes(kind) {
+		n.box = toolbox.New(toolbox.Options{Configured: configured, Complaint: complaint, Key: key, StateDir: home, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
+			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
+				return n.engine.Resolve(ctx, s, out)
+			}})
+		cfg.Toolbox = n.box
+	}
+	n.engine = session.NewEngine(cfg)
 	n.goals = &goals.Service{Engine: n.engine}
 	if !executes(kind) {
 		return nil // it takes nothing over, not even from the dead
@@ -206,10 +221,25 @@ func (n *node) bury(ctx context.Context, home string, others []string) {
 			claim.Release()
 			continue
 		}
+		n.sweep(home, id)
 		if err := claim.Remove(); err != nil {
 			n.log.Error().Err(err).Str("instance", id).Msg("removing a dead instance's lock failed")
 		}
 	}
+}
+
+// sweep ends the MCP servers that a dead instance left running. Calls in them are unknown by now and are not made again.
+func (n *node) sweep(home, id string) {
+	path := toolbox.ChildrenFile(home, id)
+	ended, err := client.Sweep(path)
+	if err != nil {
+		n.log.Error().Err(err).Str("instance", id).Msg("ending left-over MCP servers failed")
+		return
+	}
+	if ended > 0 {
+		n.log.Info().Int("ended", ended).Str("instance", id).Msg("ended MCP servers that a dead process had left")
+	}
+	_ = os.Remove(path) // a file that stays is looked at again and proves nothing by itself
 }
 
 // recover looks at every run whose owner is gone and goes on with what may go on.
@@ -240,6 +270,9 @@ func (n *node) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), letGo)
 		defer cancel()
 		errs = append(errs, n.engine.Close(ctx))
+	}
+	if n.box != nil {
+		n.box.Close() // a call in flight may answer until here; its row says unknown otherwise
 	}
 	errs = append(errs, n.db.Close())
 	if n.inst != nil {

@@ -54,7 +54,7 @@ var layers = map[string][]string{
 }
 
 // planned packages have a layer before they exist.
-var planned = map[string]bool{"mcp": true, "mcp/client": true, "mcp/toolbox": true, "mcp/server": true, "acp/v2": true, "internal/config": true}
+var planned = map[string]bool{"mcp": true, "mcp/client": true, "mcp/server": true, "acp/v2": true}
 
 // Layers returns one line for each import that points the wrong way.
 func Layers(files []File) []string {

@@ -1,0 +1,113 @@
+// Package config reads the user's configuration file. A file that cannot be used is reported with its line and changes nothing.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Config is what the user has set.
+type Config struct {
+	MCP struct {
+		// Servers are external MCP servers by name, offered to every session.
+		Servers map[string]Server `toml:"servers"`
+		// Trusted are directories in which MCP clients may start work.
+		Trusted []string `toml:"trusted"`
+		// Authority is what MCP clients may do: "read", "goals" or "full".
+		Authority string `toml:"authority"`
+	} `toml:"mcp"`
+}
+
+// Server is one stdio MCP server.
+type Server struct {
+	Command string            `toml:"command"`
+	Args    []string          `toml:"args"`
+	Env     map[string]string `toml:"env"`
+	// EnvFrom names variables of Holdfast's own environment that are passed on.
+	EnvFrom  []string `toml:"env_from"`
+	Disabled bool     `toml:"disabled"`
+}
+
+// Environ is the server's configured environment, sorted.
+func (s Server) Environ(getenv func(string) (string, bool)) []string {
+	var out []string
+	for k, v := range s.Env {
+		out = append(out, k+"="+v)
+	}
+	for _, k := range s.EnvFrom {
+		if v, ok := getenv(k); ok {
+			out = append(out, k+"="+v)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Error says where a configuration is wrong and what to do.
+type Error struct {
+	Path    string
+	Line    int // 0 when it is about the whole file
+	Message string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s; the file is ignored", e.Path, e.Message)
+	}
+	return fmt.Sprintf("%s, line %d: %s; the file is ignored", e.Path, e.Line, e.Message)
+}
+
+// Path is where the configuration is: in the state directory when there is one, else in the user's own place.
+func Path(stateDir, userHome string) string {
+	p := filepath.Join(stateDir, "config.toml")
+	if _, err := os.Stat(p); err == nil || userHome == "" {
+		return p
+	}
+	return filepath.Join(userHome, ".config", "holdfast", "config.toml")
+}
+
+// Load reads a configuration. No file is an empty one. The error is an *Error.
+func Load(path string) (Config, error) {
+	var c Config
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, &Error{Path: path, Message: "it cannot be read; check its permissions"}
+	}
+	d := toml.NewDecoder(strings.NewReader(string(b))).DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return Config{}, explain(path, err)
+	}
+	for name, s := range c.MCP.Servers {
+		if strings.TrimSpace(s.Command) == "" && !s.Disabled {
+			return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.servers.%s has no command", name)}
+		}
+	}
+	if a := c.MCP.Authority; a != "" && !slices.Contains([]string{"read", "goals", "full"}, a) {
+		return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.authority is %q; want read, goals or full", a)}
+	}
+	return c, nil
+}
+
+func explain(path string, err error) error {
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
+		line, _ := unknown.Errors[0].Position()
+		return &Error{path, line, fmt.Sprintf("%s is not a setting", strings.Join(unknown.Errors[0].Key(), "."))}
+	}
+	var bad *toml.DecodeError
+	if errors.As(err, &bad) {
+		line, _ := bad.Position()
+		return &Error{path, line, strings.TrimPrefix(bad.Error(), "toml: ")}
+	}
+	return &Error{Path: path, Message: "it cannot be read as TOML"}
+}

@@ -1,0 +1,125 @@
+package toolbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/mcp/client"
+	"holdfast/session"
+)
+
+// tool is one tool of one server as a session sees it.
+type tool struct {
+	box  *Box
+	def  client.Tool
+	held *held
+}
+
+var _ session.Preparer = (*tool)(nil)
+
+func (t *tool) Spec() session.ToolSpec {
+	return session.ToolSpec{Name: t.def.Exposed, Description: t.def.Description, Schema: t.def.Schema}
+}
+
+// Class is constant: what a server says of itself decides nothing.
+func (t *tool) Class() session.Class { return session.Unknown }
+func (t *tool) Kind() session.Kind   { return session.KindOther }
+
+// Version binds approvals to the server's whole definition and to the tool's.
+func (t *tool) Version() string { return "mcp:" + session.Digest(t.held.digest, t.def.Hash) }
+
+// Plan checks the arguments against the server's own schema; what fails here was provably not sent.
+func (t *tool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
+	mapped, err := t.def.Arguments(args)
+	if err != nil {
+		return session.Plan{}, &session.ToolError{Message: err.Error()}
+	}
+	return session.Plan{Args: mapped, Title: t.held.name + ": " + t.def.Name,
+		External: &session.External{Server: t.held.name, Tool: t.def.Name, Definition: t.def.Hash}}, nil
+}
+
+// Run is never reached: a call goes through Prepare, so that its send is on record.
+func (t *tool) Run(context.Context, session.ToolEnv, session.Plan, func(session.Output)) (session.Output, error) {
+	panic("toolbox: an external tool runs only prepared")
+}
+
+// Prepare makes sure that the server is there and the tool is still what was allowed.
+func (t *tool) Prepare(ctx context.Context, _ session.ToolEnv, plan session.Plan) (session.Prepared, error) {
+	if t.held.server == nil {
+		return nil, &session.WaitError{Code: session.CodeServerMissing,
+			Message: fmt.Sprintf("%s (%s)", session.Diagnostics[session.CodeServerMissing].Sentence, t.held.name)}
+	}
+	slot, err := t.held.server.Acquire(ctx, t.def)
+	switch {
+	case errors.Is(err, client.ErrChanged):
+		return nil, session.ErrStale
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &session.ToolError{Message: fmt.Sprintf("The MCP server %q cannot be used now: %v. Nothing was sent.", t.held.name, err)}
+	}
+	return &send{tool: t, slot: slot, args: plan.Args, ticket: t.box.NewID()}, nil
+}
+
+// send is the one send of a call. Its methods are called in order by the turn that makes the call.
+type send struct {
+	tool   *tool
+	slot   *client.Slot
+	args   json.RawMessage
+	ticket string
+	row    session.Send
+}
+
+// Dispatching puts the send on record, in the transaction that dispatches the call.
+func (s *send) Dispatching(tx session.Tx, e session.Effect, now time.Time) error {
+	s.row = session.Send{ID: s.ticket, Effect: e.ID, Round: 1, Server: s.tool.held.name, Config: s.tool.held.digest, Tool: s.tool.def.Name,
+		Definition: s.tool.def.Hash, ArgsDigest: session.Digest(string(s.args)), State: session.SendSending, SentAt: now}
+	return tx.InsertSend(s.row)
+}
+
+// detachGrace is how long a call in flight may still answer when this process lets go of the session.
+const detachGrace = 700 * time.Millisecond
+
+// Run sends and waits. An outcome that is not an answer is a *session.LostError, whatever happened.
+func (s *send) Run(ctx context.Context, progress func(session.Output)) (session.Output, error) {
+	calling, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), session.ErrDetach) {
+			time.AfterFunc(detachGrace, func() { cancel(session.ErrDetach) }) // cancelling twice does nothing
+			return
+		}
+		cancel(context.Cause(ctx))
+	})
+	defer stop()
+	o := s.slot.Call(calling, s.ticket, s.args, func(text string) { progress(session.Output{Text: text}) })
+	s.row.Protocol, s.row.RPCID, s.row.Written = o.Protocol, o.RPCID, o.Written
+	if !o.Answered {
+		s.row.State, s.row.Reason = session.SendUnknown, o.Reason
+		return session.Output{}, &session.LostError{Message: fmt.Sprintf("The call was sent to the MCP server %q and no answer was received: %s.", s.tool.held.name, o.Reason)}
+	}
+	var err error
+	if s.row.Answer, err = s.tool.box.keep(o.Answer); err != nil {
+		return session.Output{}, err // nothing that cannot be stored is called answered
+	}
+	s.row.State, s.row.Kind, s.row.AnswerDigest = session.SendAnswered, o.Answer.Kind, o.Answer.Digest
+	return output(o.Answer), nil
+}
+
+func output(a client.Answer) session.Output {
+	return session.Output{Text: a.Text, IsError: a.IsError, Digest: a.Digest}
+}
+
+// Settle stores what came of the send, in the transaction that settles the call.
+func (s *send) Settle(tx session.Tx, now time.Time) error {
+	if s.row.State == session.SendSending {
+		return nil // the answer could not be kept: recovery will say unknown
+	}
+	s.row.EndedAt = now
+	return tx.UpdateSend(s.row)
+}
+
+func (s *send) Done() { s.slot.Release() }
