@@ -44,6 +44,10 @@ var Points = []string{
 	"turn.ended",
 	"turn.failed",
 	"turn.left",
+	// A call of an external MCP server: before its first byte, after its last, and once its answer was read.
+	"mcp.sending",
+	"mcp.written",
+	"mcp.answer_read",
 	// The server around the launch of a command.
 	"proc.spec",
 	"proc.claimed",

@@ -1,0 +1,215 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Outcome is what is known about one call.
+type Outcome struct {
+	Answered bool
+	Answer   Answer
+	Reason   string // why it is unknown; a safe sentence
+	RPCID    string
+	Written  int64 // bytes that the pipe took
+	Era      string
+	Protocol string
+}
+
+// Slot is the right to send one call of one tool to one process.
+type Slot struct {
+	s    *Server
+	c    *conn
+	tool Tool
+	held bool
+}
+
+// Acquire waits until the server is ready, the tool is the one that was shown, and there is a place for one more call. Nothing of the
+// call has left the process when it returns.
+func (s *Server) Acquire(ctx context.Context, tool Tool) (*Slot, error) {
+	s.mu.Lock()
+	budget := s.lim.budget(s.cfg.Command, s.wasReady)
+	s.mu.Unlock()
+	select {
+	case s.places <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-s.ctx.Done():
+		return nil, ErrClosed
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, budget+s.lim.List, errors.New("the MCP server was not ready in time"))
+	defer cancel()
+	c, err := s.fit(ctx, tool)
+	if err != nil {
+		<-s.places
+		return nil, err
+	}
+	return &Slot{s: s, c: c, tool: tool, held: true}, nil
+}
+
+// fit waits for a process whose list covers every notice so far, and compares the tool.
+func (s *Server) fit(ctx context.Context, tool Tool) (*conn, error) {
+	covers := map[*conn]int64{}
+	for asked := false; ; {
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			return nil, ErrClosed
+		}
+		c, moved := s.conn, s.moved
+		if c == nil && !s.wanted {
+			if _, ok := s.past.next(s.opts.Now(), s.lim, 0); !ok || asked {
+				err := s.startError()
+				s.mu.Unlock()
+				return nil, err
+			}
+			s.want()
+			asked = true
+		}
+		if c != nil && !c.isBroken() {
+			if _, ok := covers[c]; !ok {
+				covers[c] = c.notices()
+			}
+			if c.covered() >= covers[c] {
+				err := s.same(tool)
+				s.mu.Unlock()
+				return c, err
+			}
+		}
+		s.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (c *conn) covered() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.listed
+}
+
+// same looks for the tool as it was shown. The lock is held.
+func (s *Server) same(tool Tool) error {
+	for _, t := range s.tools {
+		if t.Exposed == tool.Exposed && t.Name == tool.Name && t.Hash == tool.Hash {
+			return nil
+		}
+	}
+	return ErrChanged
+}
+
+// Release gives the place back. It may be called twice.
+func (sl *Slot) Release() {
+	sl.s.mu.Lock()
+	defer sl.s.mu.Unlock()
+	if sl.held {
+		sl.held = false
+		<-sl.s.places
+	}
+}
+
+// Call sends once, and returns when there is an answer or none can be expected any more. progress is called from Call itself.
+func (sl *Slot) Call(ctx context.Context, ticket string, args json.RawMessage, progress func(string)) Outcome {
+	c, l := sl.c, sl.s.lim
+	x := newExchange()
+	x.ticket, x.token = ticket, ticket
+	r := mcp.CallToolRequest{}
+	r.Params.Name, r.Params.Arguments = sl.tool.Name, args
+	r.Params.Meta = &mcp.Meta{ProgressToken: x.token}
+	if ctx.Err() != nil {
+		return sl.unknown(x, "it was stopped before it was written")
+	}
+	if !c.enter() {
+		return sl.unknown(x, sl.s.mask.hide(c.why())+" before it was written")
+	}
+	sending, stop := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), ticketKey{}, x))
+	sent := make(chan error, 1)
+	go func() {
+		defer c.wg.Done()
+		_, err := c.lib.CallTool(sending, r)
+		sent <- err
+	}()
+	defer stop()
+	cap, idle := time.NewTimer(l.Call), time.NewTimer(l.Idle)
+	defer cap.Stop()
+	defer idle.Stop()
+	var reason string
+	for reason == "" {
+		select {
+		case <-x.done:
+			return sl.answered(x)
+		case text := <-x.progress:
+			idle.Reset(l.Idle)
+			if progress != nil {
+				progress(text)
+			}
+		case <-x.mismatch:
+			return sl.unknown(x, "the server answered with an id of another type ("+head(x.echo, 40)+"), which may belong to anything")
+		case <-c.broken:
+			return sl.unknown(x, sl.s.mask.hide(c.why())+" before it answered")
+		case err := <-sent:
+			if sent = nil; errors.Is(err, errNoTicket) {
+				return sl.unknown(x, "it was refused: "+errNoTicket.Error())
+			}
+		case <-cap.C:
+			reason = fmt.Sprintf("no answer within %s", l.Call)
+		case <-idle.C:
+			reason = fmt.Sprintf("no answer and no progress within %s", l.Idle)
+		case <-ctx.Done():
+			reason = "it was cancelled, and the server did not say what became of it"
+		}
+	}
+	stop() // the library tells the server
+	return sl.grace(x, reason)
+}
+
+// grace waits a little for the answer of a call that was given up.
+func (sl *Slot) grace(x *exchange, reason string) Outcome {
+	t := time.NewTimer(sl.s.lim.Grace)
+	defer t.Stop()
+	select {
+	case <-x.done:
+		return sl.answered(x)
+	case <-sl.c.broken:
+	case <-x.mismatch:
+	case <-t.C:
+	}
+	return sl.unknown(x, reason)
+}
+
+// unknown gives up, unless an answer was read in the same moment.
+func (sl *Slot) unknown(x *exchange, reason string) Outcome {
+	sl.c.mu.Lock()
+	raw := x.raw
+	x.gaveUp = true
+	o := sl.outcome(x)
+	sl.c.mu.Unlock()
+	if raw != nil {
+		<-x.done
+		return sl.answered(x)
+	}
+	o.Reason = reason
+	return o
+}
+
+func (sl *Slot) answered(x *exchange) Outcome {
+	sl.c.forget(x)
+	sl.c.mu.Lock()
+	o := sl.outcome(x)
+	sl.c.mu.Unlock()
+	o.Answered, o.Answer = true, readAnswer(x.raw, sl.s.lim.Text)
+	return o
+}
+
+// outcome fills in what is known either way. The lock of the conn is held.
+func (sl *Slot) outcome(x *exchange) Outcome {
+	return Outcome{RPCID: x.id, Written: x.written, Era: sl.c.era, Protocol: sl.c.version}
+}
