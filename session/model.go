@@ -28,10 +28,22 @@ type Call struct {
 // Message is one message of a model request. Calls is set on assistant messages, CallID on tool messages, which hold the one
 // result of that call in Text.
 type Message struct {
-	Role   Role   `json:"role"`
-	Text   string `json:"text,omitempty"`
-	Calls  []Call `json:"calls,omitempty"`
-	CallID string `json:"callId,omitempty"`
+	Role    Role    `json:"role"`
+	Text    string  `json:"text,omitempty"`
+	Calls   []Call  `json:"calls,omitempty"`
+	CallID  string  `json:"callId,omitempty"`
+	IsError bool    `json:"isError,omitempty"` // tool messages: the call failed
+	Native  *Native `json:"native,omitempty"`  // assistant messages: the same answer as this model gave it, when it may be sent back so
+}
+
+// Native is a complete answer in the form of the provider that gave it, block by block and in order. It holds what text and calls
+// cannot: reasoning with the signatures that the provider checks when it gets it back. Only the same provider and model read it.
+type Native struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	// Before is the provider's digest of everything that the request held; a signature may hold for that history only.
+	Before string            `json:"before,omitempty"`
+	Blocks []json.RawMessage `json:"blocks"`
 }
 
 // ToolSpec describes one tool to the model. Schema is a JSON Schema object.
@@ -71,6 +83,7 @@ type ModelResponse struct {
 	Calls   []Call
 	Finish  Finish
 	Usage   usage.Tokens // Known is false when the provider sent no usage
+	Native  *Native      // nil when text and calls say it all, or when the answer must not be sent back as it came
 }
 
 // Model answers one request. Implementations never retry by themselves: a retry is a new provider attempt with its own record.
@@ -84,7 +97,7 @@ type Model interface {
 
 // ModelIdentity is the non-secret identity of a model endpoint.
 type ModelIdentity struct {
-	Provider   string // "openai", "scripted"
+	Provider   string // "openai", "anthropic", "scripted"
 	Name       string // the model's name at the provider, or the script's path
 	Origin     string // scheme://host[:port] of the base URL, or "" for a script
 	Credential string // keyed hash of the credential, "" for none; never the credential

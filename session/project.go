@@ -19,15 +19,16 @@ const (
 	textWaiting = "[Not started. The call waits for the user's permission.]"
 )
 
-// Project turns stored history into the messages of a model request. It is pure; stored items are never changed. What holds of the
-// result, whatever the history:
+// Project turns stored history into the messages of a request to a model. It is pure; stored items are never changed. What holds of
+// the result, whatever the history:
 //
 //   - each call has exactly one result, and it follows the calls of its response directly;
 //   - a real result wins over a placeholder, and placeholders are constants;
 //   - user input keeps its order and content;
-//   - no id is used by two calls.
-func Project(items []Item) ([]Message, error) {
-	p := projection{used: map[string]int{}, calls: map[string][]Item{}}
+//   - no id is used by two calls;
+//   - an answer's native form goes only to the model that gave it, whole, and only when its calls keep their ids.
+func Project(items []Item, to ModelIdentity) ([]Message, error) {
+	p := projection{to: to, used: map[string]int{}, calls: map[string][]Item{}}
 	for _, it := range items {
 		if it.Kind == ItemTool && it.Body.Tool != nil {
 			p.calls[it.Body.Response] = append(p.calls[it.Body.Response], it)
@@ -42,6 +43,7 @@ func Project(items []Item) ([]Message, error) {
 }
 
 type projection struct {
+	to    ModelIdentity
 	out   []Message
 	calls map[string][]Item // by response; emptied once they are placed
 	used  map[string]int    // how often an id was seen
@@ -56,22 +58,31 @@ func (p *projection) add(it Item) error {
 		if it.State != ItemComplete && text != "" {
 			text += textInterrupted
 		}
-		return p.answer(text, it.Body.Response)
+		return p.answer(text, it.Body.Response, p.native(it))
 	case ItemTool:
 		// Calls go out with their answer. An answer that was lost leaves calls of its own.
-		return p.answer("", it.Body.Response)
+		return p.answer("", it.Body.Response, nil)
 	}
 	return nil
 }
 
+// native is the form in which the model gave an answer, if that model is asked again and the answer is whole.
+func (p *projection) native(it Item) *Native {
+	n := it.Body.Native
+	if n == nil || it.State != ItemComplete || n.Provider != p.to.Provider || n.Model != p.to.Name {
+		return nil
+	}
+	return n
+}
+
 // answer places one assistant message with the calls of its response, and their results right behind it.
-func (p *projection) answer(text, response string) error {
+func (p *projection) answer(text, response string, native *Native) error {
 	tools := p.calls[response]
 	delete(p.calls, response)
 	if text == "" && len(tools) == 0 {
 		return nil
 	}
-	msg := Message{Role: RoleAssistant, Text: text}
+	msg := Message{Role: RoleAssistant, Text: text, Native: native}
 	var results []Message
 	seen := map[string]bool{}
 	for _, it := range tools {
@@ -81,8 +92,11 @@ func (p *projection) answer(text, response string) error {
 		}
 		seen[t.CallID] = true
 		id := p.unique(t.CallID)
+		if id != t.CallID {
+			msg.Native = nil // it names the call as another one is named by now
+		}
 		msg.Calls = append(msg.Calls, Call{ID: id, Name: t.Name, Args: validArgs(t.Args)})
-		results = append(results, Message{Role: RoleTool, CallID: id, Text: resultText(t)})
+		results = append(results, Message{Role: RoleTool, CallID: id, Text: resultText(t), IsError: t.Output != nil && t.Output.IsError})
 	}
 	p.out = append(append(p.out, msg), results...)
 	return nil

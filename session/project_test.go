@@ -12,6 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// reader is the model that the projections are for.
+var reader = ModelIdentity{Provider: "p", Name: "m"}
+
 // history draws what a store may hold after any number of crashes: messages cut at any place, calls in every state, calls whose answer
 // was never stored, ids that providers use again. With ambiguous, one response may use an id twice.
 func history(t *rapid.T, ambiguous bool) []Item {
@@ -28,6 +31,10 @@ func history(t *rapid.T, ambiguous bool) []Item {
 			it.State, it.Body.Text = ItemComplete, fmt.Sprint("input ", i, it.Body.Text)
 		case ItemThought, ItemAgent:
 			it.Body.Response = response(t)
+			if it.Kind == ItemAgent && rapid.Bool().Draw(t, "native") {
+				it.Body.Native = &Native{Provider: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "provider"), Model: rapid.SampledFrom([]string{"m", "n"}).Draw(t, "model"),
+					Blocks: []json.RawMessage{json.RawMessage(fmt.Sprint(i))}}
+			}
 		case ItemTool:
 			it.Body = ItemBody{Response: response(t), Tool: toolCall(t, i)}
 			key := it.Body.Response + " " + it.Body.Tool.CallID
@@ -63,7 +70,7 @@ func toolCall(t *rapid.T, i int) *ToolCall {
 }
 
 func mustProject(t *rapid.T, items []Item) []Message {
-	out, err := Project(items)
+	out, err := Project(items, reader)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, bytesOf(t, items))
 	}
@@ -272,7 +279,7 @@ func TestProject_AmbiguousCallsAreRefused(t *testing.T) {
 				twice, seen[key] = twice || seen[key], true
 			}
 		}
-		out, err := Project(items)
+		out, err := Project(items, reader)
 		if twice != errors.Is(err, ErrAmbiguousCall) {
 			t.Fatalf("an id used twice in one response: %v; the projection says %v", twice, err)
 		}
@@ -280,4 +287,74 @@ func TestProject_AmbiguousCallsAreRefused(t *testing.T) {
 			t.Fatalf("an ambiguous history still projects to %s", bytesOf(t, out))
 		}
 	})
+}
+
+// An answer goes back in its own form only to the model that gave it, whole, and with the ids that it used itself.
+func TestProject_NativeOnlyToItsOwnModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		items := history(t, false)
+		own := map[string]Item{}   // by the one block
+		ids := map[string]string{} // stored id of a call by its name
+		for _, it := range items {
+			if it.Kind == ItemTool {
+				ids[it.Body.Tool.Name] = it.Body.Tool.CallID
+			}
+			if n := it.Body.Native; n != nil {
+				own[string(n.Blocks[0])] = it
+			}
+		}
+		sent := map[string]bool{}
+		for _, m := range mustProject(t, items) {
+			if m.Native == nil {
+				continue
+			}
+			key := string(m.Native.Blocks[0])
+			it := own[key]
+			if sent[key] || m.Role != RoleAssistant || it.State != ItemComplete || m.Native.Provider != reader.Provider || m.Native.Model != reader.Name || m.Text != it.Body.Text {
+				t.Fatalf("%+v was sent as %s", it, bytesOf(t, m))
+			}
+			sent[key] = true
+			for _, c := range m.Calls {
+				if c.ID != ids[c.Name] {
+					t.Fatalf("call %q has the id %q in its own form and %q in the request", c.Name, ids[c.Name], c.ID)
+				}
+			}
+		}
+	})
+}
+
+func TestProject_NativeComesBack(t *testing.T) {
+	native := &Native{Provider: "p", Model: "m", Blocks: []json.RawMessage{json.RawMessage(`{"x":1}`)}}
+	agent := func(response string, state ItemState) Item {
+		return Item{Kind: ItemAgent, State: state, Body: ItemBody{Text: "t", Response: response, Native: native}}
+	}
+	call := func(response string) Item {
+		return Item{Kind: ItemTool, State: ItemComplete, Body: ItemBody{Response: response, Tool: &ToolCall{CallID: "a", Name: "n", Args: "{}", Output: &Output{Text: "e", IsError: true}}}}
+	}
+	items := []Item{agent("r1", ItemComplete), call("r1"), agent("r2", ItemComplete), call("r2"), agent("r3", ItemInterrupted), agent("r4", ItemComplete)}
+	for name, c := range map[string]struct {
+		to   ModelIdentity
+		want string
+	}{
+		"same model":     {ModelIdentity{Provider: "p", Name: "m", Origin: "elsewhere"}, "yes,no,no,yes"}, // r2 uses an id again, r3 was cut
+		"other model":    {ModelIdentity{Provider: "p", Name: "n"}, "no,no,no,no"},
+		"other provider": {ModelIdentity{Provider: "q", Name: "m"}, "no,no,no,no"},
+	} {
+		out, err := Project(items, c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range out {
+			if m.Role == RoleTool && !m.IsError {
+				t.Errorf("%s: a failed call is not marked", name)
+			}
+			if m.Role == RoleAssistant {
+				got = append(got, map[bool]string{true: "yes", false: "no"}[m.Native == native])
+			}
+		}
+		if strings.Join(got, ",") != c.want {
+			t.Errorf("%s: got %v, want %s", name, got, c.want)
+		}
+	}
 }

@@ -181,6 +181,7 @@ type ItemBody struct {
 	// Response is the provider request that agent, thought and tool items came from.
 	Response string    `json:"response,omitempty"`
 	Tool     *ToolCall `json:"tool,omitempty"`
+	Native   *Native   `json:"native,omitempty"` // agent, complete: the answer as its provider gave it
 }
 
 // ToolStatus is the ACP status of a tool call.

@@ -146,6 +146,7 @@ func (s *stream) lost(ctx context.Context, cause error) error {
 // store commits a complete answer with its calls. An answer without calls ends the turn in the same transaction.
 func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, finish Finish, err error) {
 	s.agent.text, s.thought.text = []byte(resp.Text), []byte(resp.Thought)
+	s.agent.item.Body.Native = resp.Native
 	t := s.t
 	s.req.State, s.req.SettledAt = RequestSettled, t.e.Now()
 	s.req.Input, s.req.Output = resp.Usage.Input, resp.Usage.Output

@@ -288,7 +288,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	if err != nil {
 		return false, "", err
 	}
-	messages, err := Project(items)
+	messages, err := Project(items, t.model.Identity())
 	if err != nil {
 		return false, "", err
 	}
