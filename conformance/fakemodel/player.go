@@ -11,14 +11,28 @@ import (
 	"time"
 )
 
+// wire is how an answer is written. Its methods return false when the client is gone or the body is full.
+type wire interface {
+	begin(p *player) bool
+	step(p *player, s Step) bool
+	calls(p *player) bool
+	// end sends the finish reason; marked adds the usage and the end mark.
+	end(p *player, marked bool) bool
+	// whole is the answer to a request that wants one document.
+	whole(p *player, text string) any
+	problem(status int, pr Problem) any
+}
+
 // player plays one reply. One goroutine uses it.
 type player struct {
+	wire  wire
 	w     http.ResponseWriter
 	ctx   context.Context
 	req   Request
 	reply Reply
 	out   io.Writer
 	zip   *gzip.Writer
+	sent  int // bytes of the body so far
 }
 
 func (p *player) play() {
@@ -38,7 +52,11 @@ func (p *player) play() {
 	p.open()
 	p.w.WriteHeader(http.StatusOK)
 	p.flush()
-	if !p.steps() || !p.calls() {
+	if !p.wire.begin(p) || !p.steps() || !p.wire.calls(p) {
+		if p.full() {
+			p.close()
+			return
+		}
 		// The client is gone or the server closes. Returning would end the body as if the answer had ended.
 		panic(http.ErrAbortHandler)
 	}
@@ -56,24 +74,24 @@ func (p *player) open() {
 }
 
 func (p *player) page() {
-	kind := p.reply.Type
+	kind, page := p.reply.Type, p.reply.Page
 	if kind == "" {
 		kind = "application/json"
+	}
+	if p.reply.Problem != nil {
+		page = string(encode(p.wire.problem(p.reply.Status, *p.reply.Problem)))
 	}
 	p.w.Header().Set("Content-Type", kind)
 	p.open()
 	p.w.WriteHeader(max(p.reply.Status, http.StatusOK))
-	_, _ = io.WriteString(p.out, p.reply.Page) // the client may be gone
+	_, _ = io.WriteString(p.out, page) // the client may be gone
 	p.close()
 }
 
 func (p *player) steps() bool {
-	if !p.send(p.chunk(map[string]any{"role": "assistant", "content": ""}, nil)) {
-		return false
-	}
 	for _, s := range p.reply.Steps {
 		for range max(s.Count, 1) {
-			if !p.wait(s) || !p.step(s) {
+			if !p.wait(s) || s.Raw != "" && !p.write(s.Raw) || !p.wire.step(p, s) {
 				return false
 			}
 		}
@@ -102,69 +120,6 @@ func (p *player) wait(s Step) bool {
 	return true
 }
 
-func (p *player) step(s Step) bool {
-	if s.Comment != "" && !p.write(": "+s.Comment+"\n\n") || s.Raw != "" && !p.write(s.Raw) {
-		return false
-	}
-	delta := map[string]any{}
-	if s.Text != "" {
-		delta["content"] = s.Text
-	}
-	if s.Refusal != "" {
-		delta["refusal"] = s.Refusal
-	}
-	if s.Reasoning != "" {
-		member := s.Member
-		if member == "" {
-			member = "reasoning_content"
-		}
-		delta[member] = s.Reasoning
-	}
-	return len(delta) == 0 || p.send(p.chunk(delta, nil))
-}
-
-// calls sends the calls side by side: the first delta of each, then the pieces of their arguments in turn.
-func (p *player) calls() bool {
-	pieces := make([][]string, len(p.reply.Calls))
-	for i, c := range p.reply.Calls {
-		f := map[string]any{"name": c.Name, "arguments": ""}
-		if c.Whole {
-			f["arguments"] = c.Args
-		} else {
-			pieces[i] = cut(c.Args, max(c.Pieces, 1))
-		}
-		if !p.send(p.call(i, map[string]any{"type": "function", "function": f}, true)) {
-			return false
-		}
-	}
-	for k := 0; ; k++ {
-		sent := false
-		for i := range pieces {
-			if k < len(pieces[i]) {
-				sent = true
-				if !p.send(p.call(i, map[string]any{"function": map[string]any{"arguments": pieces[i][k]}}, false)) {
-					return false
-				}
-			}
-		}
-		if !sent {
-			return true
-		}
-	}
-}
-
-func (p *player) call(i int, part map[string]any, first bool) map[string]any {
-	c := p.reply.Calls[i]
-	part["index"] = i
-	if c.Index != nil {
-		part["index"] = *c.Index
-	}
-	if first && !c.NoID {
-		part["id"] = p.callID(i)
-	}
-	return p.chunk(map[string]any{"tool_calls": []any{part}}, nil)
-}
-
 func (p *player) callID(i int) string {
 	if id := p.reply.Calls[i].ID; id != "" {
 		return id
@@ -175,45 +130,20 @@ func (p *player) callID(i int) string {
 func (p *player) end() {
 	switch p.reply.End {
 	case EndCut:
-		p.close()
 	case EndAbort:
 		panic(http.ErrAbortHandler) // the server closes the connection without the body's end
 	case EndReset:
 		p.reset()
+		return
 	case EndStall:
 		<-p.ctx.Done()
 		panic(http.ErrAbortHandler)
 	case EndUnmarked:
-		p.send(p.chunk(map[string]any{}, p.finish()))
-		p.close()
+		p.wire.end(p, false)
 	default:
-		_ = p.send(p.chunk(map[string]any{}, p.finish())) && p.usage() && p.write("data: [DONE]\n\n")
-		p.close()
+		p.wire.end(p, true)
 	}
-}
-
-func (p *player) finish() string {
-	switch {
-	case p.reply.Finish != "":
-		return p.reply.Finish
-	case len(p.reply.Calls) > 0:
-		return "tool_calls"
-	}
-	return "stop"
-}
-
-func (p *player) usage() bool {
-	if p.reply.Usage == nil || !p.req.IncludeUsage {
-		return true
-	}
-	c := p.chunk(nil, nil)
-	c["choices"], c["usage"] = []any{}, p.counts()
-	return p.send(c)
-}
-
-func (p *player) counts() map[string]any {
-	u := p.reply.Usage
-	return map[string]any{"prompt_tokens": u.Prompt, "completion_tokens": u.Completion, "total_tokens": u.Prompt + u.Completion}
+	p.close()
 }
 
 // reset makes the kernel send a reset instead of an orderly close.
@@ -232,16 +162,6 @@ func (p *player) reset() {
 	_ = conn.Close()
 }
 
-// chunk is one event as the service sends it.
-func (p *player) chunk(delta map[string]any, finish any) map[string]any {
-	c := map[string]any{"id": fmt.Sprintf("chatcmpl-%d", p.req.N), "object": "chat.completion.chunk", "created": 1700000000, "model": p.req.Model,
-		"system_fingerprint": "fp_fake", "choices": []any{map[string]any{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}}}
-	if p.req.IncludeUsage {
-		c["usage"] = nil
-	}
-	return c
-}
-
 // whole answers a request that did not ask for a stream. Only a clean end exists there.
 func (p *player) whole() {
 	var text string
@@ -251,30 +171,31 @@ func (p *player) whole() {
 		}
 		text += s.Text
 	}
-	msg := map[string]any{"role": "assistant", "content": text, "refusal": nil}
-	var calls []any
-	for i, c := range p.reply.Calls {
-		calls = append(calls, map[string]any{"id": p.callID(i), "type": "function", "function": map[string]any{"name": c.Name, "arguments": c.Args}})
-	}
-	if calls != nil {
-		msg["tool_calls"] = calls
-	}
-	body := map[string]any{"id": fmt.Sprintf("chatcmpl-%d", p.req.N), "object": "chat.completion", "created": 1700000000, "model": p.req.Model,
-		"choices": []any{map[string]any{"index": 0, "message": msg, "logprobs": nil, "finish_reason": p.finish()}}}
-	if p.reply.Usage != nil {
-		body["usage"] = p.counts()
-	}
-	writeJSON(p.w, http.StatusOK, body)
+	writeJSON(p.w, http.StatusOK, p.wire.whole(p, text))
 }
 
 func (p *player) send(v any) bool { return p.write("data: " + string(encode(v)) + "\n\n") }
 
-// write sends bytes at once; false means that the client is gone.
+// full tells whether the body has reached the length at which the reply cuts it.
+func (p *player) full() bool { return p.reply.CutAt > 0 && p.sent >= p.reply.CutAt }
+
+// write sends bytes at once, in pieces if the reply says so; false means that nothing more can be sent.
 func (p *player) write(text string) bool {
-	if _, err := io.WriteString(p.out, text); err != nil {
-		return false
+	if p.reply.CutAt > 0 {
+		text = text[:min(len(text), p.reply.CutAt-p.sent)]
 	}
-	return p.flush()
+	for len(text) > 0 {
+		n := len(text)
+		if p.reply.Chop > 0 {
+			n = min(n, p.reply.Chop)
+		}
+		if _, err := io.WriteString(p.out, text[:n]); err != nil || !p.flush() {
+			return false
+		}
+		p.sent += n
+		text = text[n:]
+	}
+	return !p.full()
 }
 
 func (p *player) flush() bool {

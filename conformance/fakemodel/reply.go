@@ -9,9 +9,9 @@ import (
 type End int
 
 const (
-	EndDone     End = iota // finish reason, usage if asked for, [DONE]
+	EndDone     End = iota // finish reason, usage if asked for, end mark
 	EndCut                 // the body closes cleanly before the finish reason
-	EndUnmarked            // finish reason, then a clean close: no usage, no [DONE]
+	EndUnmarked            // finish reason, then a clean close: no usage, no end mark
 	EndAbort               // the connection closes in the middle of the body
 	EndReset               // the connection is reset
 	EndStall               // nothing more comes until the client goes or the server closes
@@ -21,28 +21,38 @@ const (
 type Reply struct {
 	Steps  []Step
 	Calls  []Call // after the steps
-	Finish string // "" means "tool_calls" with calls, else "stop"
+	Finish string // "" means "tool_calls" with calls, else "stop"; the words of chat completions are translated for the other wire
 	Usage  *Usage // nil sends no usage even when asked
 	End    End
 	Gzip   bool // compress the body, whatever the client accepts
+	CutAt  int  // the body closes cleanly after so many bytes; 0 never
+	Chop   int  // send the body in pieces of so many bytes, characters or not; 0 by event
 
-	// Status other than 0, or Page, answers with a whole body instead of a stream.
-	Status int
-	Page   string
-	Type   string // content type of Page; "" means application/json
-	Header http.Header
+	// Status other than 0, or Page, answers with a whole body instead of a stream: Problem in the wire's own form, or Page as it is.
+	Status  int
+	Problem *Problem
+	Page    string
+	Type    string // content type of Page; "" means application/json
+	Header  http.Header
 }
+
+// Problem is an error of the service. Code exists in chat completions only; on the other wire the status decides the kind of a refusal.
+type Problem struct{ Message, Kind, Code string }
 
 // Step is one event of a stream. Delay and Gate come first; then whichever of the others is set is sent.
 type Step struct {
 	Delay     time.Duration
 	Gate      <-chan struct{} // the stream stays here until it is closed
-	Text      string          // content of a delta
-	Reasoning string          // reasoning_content of a delta
-	Member    string          // member name for Reasoning, when a server uses another one
+	Text      string          // words
+	Reasoning string          // thoughts; on the messages wire they are signed when their block ends
+	Redacted  string          // hidden thoughts; the messages wire has a block for them, chat completions send nothing
+	Apart     bool            // messages wire: in a new block, also when the last one was of the same kind
+	Member    string          // chat completions: member name for Reasoning, when a server uses another one
 	Refusal   string          // refusal of a delta
 	Comment   string          // a line that only keeps the connection alive
 	Raw       string          // bytes of the body as they are
+	Problem   *Problem        // an error in the middle of the stream
+	Broken    bool            // an event that is not JSON
 	Count     int             // send it so often; 0 means once
 }
 
@@ -57,8 +67,8 @@ type Call struct {
 	Whole  bool // name and arguments in one delta, as servers do that do not stream calls
 }
 
-// Usage is the token count of an answer.
-type Usage struct{ Prompt, Completion int64 }
+// Usage is the token count of an answer. What the cache held comes on top of Prompt.
+type Usage struct{ Prompt, Completion, CacheRead, CacheWrite int64 }
 
 // Text answers with these chunks.
 func Text(chunks ...string) Reply {
@@ -82,17 +92,17 @@ func KeepAlive(every time.Duration, n int) Step {
 	return Step{Comment: "keep-alive", Delay: every, Count: n}
 }
 
-// Broken is a chunk that is not JSON.
-func Broken() Step { return Step{Raw: "data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"ind\n\n"} }
+// Broken is an event that is not JSON.
+func Broken() Step { return Step{Broken: true} }
 
 // ErrorEvent is an error in the middle of a stream that began with 200.
 func ErrorEvent(message, kind, code string) Step {
-	return Step{Raw: "data: " + string(encode(problem(message, kind, code))) + "\n\n"}
+	return Step{Problem: &Problem{message, kind, code}}
 }
 
 // Error refuses the request as the service does.
 func Error(status int, message, code string) Reply {
-	return Reply{Status: status, Page: string(encode(problem(message, "invalid_request_error", code)))}
+	return Reply{Status: status, Problem: &Problem{message, "invalid_request_error", code}}
 }
 
 // With adds a header to a reply.

@@ -10,7 +10,8 @@ import (
 
 // Request is one request as it arrived.
 type Request struct {
-	N            int // 1 for the first request of this server
+	N            int    // 1 for the first request of this server
+	Family       string // "openai" or "anthropic": the wire it came by
 	Model        string
 	Messages     []Message
 	Tools        []Tool
@@ -20,15 +21,19 @@ type Request struct {
 	Header       http.Header
 	Path         string
 	Body         []byte
+	prefix       string // messages wire: digest of all that signatures of the answer are bound to
 	Refused      string // why the service refused it; "" when the handler answered it
 }
 
-// Message is one message of a request. Content is the text, also when it was sent in parts.
+// Message is one message of a request. Content is the text, also when it was sent in parts. What the messages wire has in one message
+// of the user, several results and texts, are messages of their own here.
 type Message struct {
 	Role       string
 	Content    string
 	ToolCalls  []ToolCall
 	ToolCallID string
+	IsError    bool     // messages wire: a result that says so
+	Thoughts   []string // messages wire: signatures and hidden thoughts, in order
 }
 
 // ToolCall is one call of an assistant message.
@@ -111,7 +116,7 @@ var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // parse reads a request and checks it as the service does. What could be read is returned with the error.
 func parse(body []byte) (Request, error) {
-	req := Request{Body: body}
+	req := Request{Body: body, Family: "openai"}
 	var w wireRequest
 	if err := json.Unmarshal(body, &w); err != nil {
 		return req, refuse("", "We could not parse the JSON body of your request: %v", err)

@@ -49,8 +49,25 @@ func New(handler func(Request) Reply) *Server {
 	return s
 }
 
-// URL is the base URL, as one would set it for the real service.
+// URL is the base URL, as one would set it for OpenAI: with the version.
 func (s *Server) URL() string { return s.url }
+
+// Origin is the base URL, as one would set it for Anthropic: without the version.
+func (s *Server) Origin() string { return strings.TrimSuffix(s.url, "/v1") }
+
+// Families are the model families that the server plays.
+var Families = []string{"openai", "anthropic"}
+
+// Env is what an agent gets in its environment to talk to this server as a model of that family.
+func (s *Server) Env(family string) []string {
+	switch family {
+	case "openai":
+		return []string{"HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=" + s.URL()}
+	case "anthropic":
+		return []string{"HOLDFAST_MODEL=anthropic/claude-fake", "ANTHROPIC_BASE_URL=" + s.Origin()}
+	}
+	panic("fakemodel: unknown family " + family)
+}
 
 // Close ends all streams and waits for their handlers. It may be called twice.
 func (s *Server) Close() {
@@ -96,10 +113,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
 		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{"id": "fake", "object": "model", "owned_by": "fake"}}})
-	case r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions"):
-		writeJSON(w, http.StatusNotFound, problem("Invalid URL ("+r.Method+" "+r.URL.Path+")", "invalid_request_error", ""))
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/chat/completions"):
+		s.complete(w, r, chat{}, parse)
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/v1/messages"):
+		s.complete(w, r, &messages{}, parseMessages)
 	default:
-		s.complete(w, r)
+		writeJSON(w, http.StatusNotFound, chat{}.problem(0, Problem{Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")", Kind: "invalid_request_error"}))
 	}
 }
 
@@ -113,7 +132,7 @@ func (s *Server) enter() bool {
 	return !s.closed
 }
 
-func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+func (s *Server) complete(w http.ResponseWriter, r *http.Request, wire wire, parse func([]byte) (Request, error)) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return // the client is gone or too large; there is nobody to answer
@@ -126,10 +145,10 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		if !errors.As(err, &bad) {
 			bad = &refusal{message: err.Error()}
 		}
-		writeJSON(w, http.StatusBadRequest, problem(bad.message, "invalid_request_error", bad.code))
+		writeJSON(w, http.StatusBadRequest, wire.problem(http.StatusBadRequest, Problem{Message: bad.message, Kind: "invalid_request_error", Code: bad.code}))
 		return
 	}
-	p := &player{w: w, ctx: r.Context(), req: req, reply: s.handler(req)}
+	p := &player{wire: wire, w: w, ctx: r.Context(), req: req, reply: s.handler(req)}
 	p.play()
 }
 
@@ -144,14 +163,6 @@ func (s *Server) log(req Request, err error) Request {
 	close(s.arrived)
 	s.arrived = make(chan struct{})
 	return req
-}
-
-func problem(message, kind, code string) map[string]any {
-	e := map[string]any{"message": message, "type": kind, "param": nil, "code": nil}
-	if code != "" {
-		e["code"] = code
-	}
-	return map[string]any{"error": e}
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

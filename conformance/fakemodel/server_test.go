@@ -162,7 +162,9 @@ func TestServer_Ends(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s := start(t, func(Request) Reply { return Reply{Steps: []Step{{Text: "a"}}, Usage: &Usage{1, 1}, End: c.end} })
+			s := start(t, func(Request) Reply {
+				return Reply{Steps: []Step{{Text: "a"}}, Usage: &Usage{Prompt: 1, Completion: 1}, End: c.end}
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			res := post(t, ctx, s, plain)
