@@ -117,7 +117,7 @@ func (a *answer) response(ids *callIDs) (session.ModelResponse, error) {
 		resp.Finish = session.FinishLength
 	case len(a.calls) > 0: // some servers say "stop" behind calls
 		resp.Finish = session.FinishCalls
-		calls, err := a.finished(ids)
+		calls, err := finished(a.calls, ids)
 		if err != nil {
 			return session.ModelResponse{}, err
 		}
@@ -127,9 +127,9 @@ func (a *answer) response(ids *callIDs) (session.ModelResponse, error) {
 }
 
 // finished names the calls: an id that came is kept, an empty one is made up (I4).
-func (a *answer) finished(ids *callIDs) ([]session.Call, error) {
+func finished(parts []*partCall, ids *callIDs) ([]session.Call, error) {
 	seen := map[string]bool{}
-	for _, c := range a.calls {
+	for _, c := range parts {
 		if c.name == "" {
 			return nil, &session.ModelError{Kind: session.ModelCutOff, Message: "the answer holds a tool call without a name"}
 		}
@@ -140,8 +140,8 @@ func (a *answer) finished(ids *callIDs) ([]session.Call, error) {
 		seen[c.id] = true
 		ids.used[c.id] = true
 	}
-	calls := make([]session.Call, len(a.calls))
-	for i, c := range a.calls {
+	calls := make([]session.Call, len(parts))
+	for i, c := range parts {
 		id := ids.next()
 		if c.id != "" {
 			id = c.id

@@ -1,11 +1,12 @@
-// Package provider holds the models that answer: OpenAI chat completions and every server that speaks the same wire, and a scripted
-// model that plays a file.
+// Package provider holds the models that answer: OpenAI chat completions, Anthropic messages and every server that speaks one of these
+// wires, and a scripted model that plays a file.
 //
-// Words. A provider is a kind of endpoint ("openai", "scripted"). A delta is a fragment of a streaming answer. The end mark of an
-// answer is its finish reason followed by either the token usage or the line [DONE]. An answer is complete when its end mark
-// arrived, and cut off when its stream ended before. A rule is one entry of a script.
+// Words. A provider is a kind of endpoint ("openai", "anthropic", "scripted"). A delta is a fragment of a streaming answer. The end
+// mark of an answer is its finish reason followed by either the token usage or the line [DONE] in chat completions, and by the event
+// message_stop in messages. An answer is complete when its end mark arrived, and cut off when its stream ended before. The native form
+// of an answer is the list of its content blocks as the messages wire gave them. A rule is one entry of a script.
 //
-// It imports session and usage, and the provider's SDK. It reads no environment variable itself, with one exception: HTTP proxies
+// It imports session and usage, and the providers' SDKs. It reads no environment variable itself, with one exception: HTTP proxies
 // come from the usual variables of the process, as everywhere in Go's net/http.
 //
 // Invariants:
@@ -19,4 +20,5 @@
 //	    more only when the endpoint refused the request as a whole, so that nothing was generated.
 //	I6: cancelling the context ends Stream at once with the context's error; a silent endpoint ends it after a limit.
 //	I7: the scripted model keeps no state. Its answer is a function of the script and the request, in any process.
+//	I8: an answer's native form goes back unchanged, behind the history that it was given to and no other; otherwise its text and calls do.
 package provider

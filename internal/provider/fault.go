@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openai/openai-go/v3/packages/ssestream"
-
 	"holdfast/session"
 )
 
@@ -28,44 +26,44 @@ type complaint struct {
 }
 
 // refused turns a response other than 200 into an error. The caller closes the body.
-func (m *OpenAI) refused(res *http.Response) *session.ModelError {
+func (e *endpoint) refused(res *http.Response) *session.ModelError {
 	// A body that breaks off or stalls is no reason to lose the status.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, pageLen))
-	e := &session.ModelError{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode,
-		RetryAfter: retryAfter(res.Header, m.config.Now())}
+	me := &session.ModelError{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode,
+		RetryAfter: retryAfter(res.Header, e.config.Now())}
 	if res.StatusCode < 400 {
-		e.Kind = session.ModelBadRequest
-		e.Message = "the endpoint redirects the request" + m.target(res) + "; set the base URL to the final address"
-		return e
+		me.Kind = session.ModelBadRequest
+		me.Message = "the endpoint redirects the request" + e.target(res) + "; set the base URL to the final address"
+		return me
 	}
 	c, ok := readComplaint(body)
 	if kind := c.lasting(res.StatusCode); kind != "" {
-		e.Kind = kind
+		me.Kind = kind
 	}
 	switch {
 	case ok && c.message != "":
-		e.Message = m.safe(c.message)
+		me.Message = e.safe(c.message)
 	case isMarkup(body):
-		e.Message = fmt.Sprintf("the endpoint answered %s with a web page; a proxy may stand in front of it", statusText(res.StatusCode))
+		me.Message = fmt.Sprintf("the endpoint answered %s with a web page; a proxy may stand in front of it", statusText(res.StatusCode))
 	case len(strings.TrimSpace(string(body))) > 0:
-		e.Message = m.safe(string(body))
+		me.Message = e.safe(string(body))
 	default:
-		e.Message = "the endpoint answered " + statusText(res.StatusCode)
+		me.Message = "the endpoint answered " + statusText(res.StatusCode)
 	}
-	return e
+	return me
 }
 
 // target names where a redirect leads, by origin only.
-func (m *OpenAI) target(res *http.Response) string {
+func (e *endpoint) target(res *http.Response) string {
 	u, err := res.Location()
 	if err != nil || u.Host == "" {
 		return ""
 	}
-	return " to " + m.safe(originOf(u))
+	return " to " + e.safe(originOf(u))
 }
 
-// broken says why a stream ended without its end mark.
-func (m *OpenAI) broken(ctx context.Context, dog *watchdog, x exchange, err error) error {
+// broken says why a stream ended without its end mark. event is the data of an error event, if one came.
+func (e *endpoint) broken(ctx context.Context, dog *watchdog, x exchange, err error, event []byte) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -76,14 +74,13 @@ func (m *OpenAI) broken(ctx context.Context, dog *watchdog, x exchange, err erro
 	if errors.As(context.Cause(dog.ctx), &quiet) {
 		return &session.ModelError{Kind: session.ModelNetwork, Message: quiet.Error()}
 	}
-	var event *ssestream.StreamError
 	switch {
 	case x.body == nil:
-		return &session.ModelError{Kind: session.ModelNetwork, Message: m.describe(err), Err: err}
-	case errors.As(err, &event):
-		return m.event(event.Event.Data)
+		return &session.ModelError{Kind: session.ModelNetwork, Message: e.describe(err), Err: err}
+	case event != nil:
+		return e.event(event)
 	case x.body.page:
-		return m.page(x.body.head)
+		return e.page(x.body.head)
 	case x.body.err != nil:
 		return &session.ModelError{Kind: session.ModelNetwork, Message: "the connection broke in the middle of the answer", Err: x.body.err}
 	case err != nil:
@@ -94,36 +91,40 @@ func (m *OpenAI) broken(ctx context.Context, dog *watchdog, x exchange, err erro
 }
 
 // event is an error that came inside a stream that began well. Tokens may be spent, so it has no refusing status (I5).
-func (m *OpenAI) event(data []byte) *session.ModelError {
-	e := &session.ModelError{Kind: session.ModelOverloaded, Status: http.StatusOK, Message: "the endpoint ended the answer with an error"}
+func (e *endpoint) event(data []byte) *session.ModelError {
+	me := &session.ModelError{Kind: session.ModelOverloaded, Status: http.StatusOK, Message: "the endpoint ended the answer with an error"}
 	c, _ := readComplaint(data)
 	if c.message != "" {
-		e.Message = m.safe(c.message)
+		me.Message = e.safe(c.message)
 	}
 	if status, err := strconv.Atoi(c.code); err == nil && status >= 400 && status < 600 {
-		e.Kind = kindOfStatus(status)
+		me.Kind = kindOfStatus(status)
 	}
 	switch c.kind {
 	case "invalid_request_error":
-		e.Kind = session.ModelBadRequest
-	case "authentication_error", "permission_error":
-		e.Kind = session.ModelAuth
+		me.Kind = session.ModelBadRequest
+	case "authentication_error", "permission_error", "billing_error":
+		me.Kind = session.ModelAuth
+	case "not_found_error":
+		me.Kind = session.ModelNotFound
+	case "request_too_large":
+		me.Kind = session.ModelOverflow
 	case "rate_limit_error":
-		e.Kind = session.ModelRateLimit
+		me.Kind = session.ModelRateLimit
 	}
 	if c.code == "rate_limit_exceeded" {
-		e.Kind = session.ModelRateLimit
+		me.Kind = session.ModelRateLimit
 	}
 	if kind := c.lasting(http.StatusBadRequest); kind != "" {
-		e.Kind = kind
+		me.Kind = kind
 	}
-	return e
+	return me
 }
 
 // page is a body that is no event stream although the status was 200.
-func (m *OpenAI) page(head []byte) *session.ModelError {
+func (e *endpoint) page(head []byte) *session.ModelError {
 	if c, ok := readComplaint(head); ok && c.message != "" {
-		return m.event(head)
+		return e.event(head)
 	}
 	what := "one JSON document instead of a stream"
 	if isMarkup(head) {
@@ -134,8 +135,8 @@ func (m *OpenAI) page(head []byte) *session.ModelError {
 }
 
 // describe says what is wrong with a connection, without addresses that may hold secrets.
-func (m *OpenAI) describe(err error) string {
-	host := m.identity.Origin
+func (e *endpoint) describe(err error) string {
+	host := e.identity.Origin
 	var dns *net.DNSError
 	var cert *tls.CertificateVerificationError
 	var timeout net.Error
@@ -150,11 +151,11 @@ func (m *OpenAI) describe(err error) string {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return host + " could not be reached in time"
 	case errors.As(err, &where):
-		return "no answer from " + host + ": " + m.safe(where.Err.Error())
+		return "no answer from " + host + ": " + e.safe(where.Err.Error())
 	case err == nil:
 		return "no answer from " + host
 	}
-	return "no answer from " + host + ": " + m.safe(err.Error())
+	return "no answer from " + host + ": " + e.safe(err.Error())
 }
 
 func kindOfStatus(status int) session.ModelErrorKind {

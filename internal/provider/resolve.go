@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,21 +9,26 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/anthropics/anthropic-sdk-go/v2"
+
 	"holdfast/session"
 )
 
-// DefaultModel answers when a key for OpenAI is set and no model is named.
-const DefaultModel = "openai/gpt-6-astra"
+// DefaultModel answers when a key for OpenAI is set and no model is named, and DefaultAnthropic when only a key for Anthropic is.
+const (
+	DefaultModel     = "openai/gpt-6-astra"
+	DefaultAnthropic = "anthropic/" + anthropic.ModelClaudeOpus5_5
+)
 
 // maxScript bounds a script file.
 const maxScript = 16 << 20
 
 // Config says which model is wanted and where its settings are found.
 type Config struct {
-	Model     string                   // "openai/NAME", "scripted/FILE", or "" for DefaultModel if its key is there
-	Getenv    func(name string) string // OPENAI_API_KEY and OPENAI_BASE_URL; nil means that none is set
+	Model     string                   // "openai/NAME", "anthropic/NAME", "scripted/FILE", or "" for the default of the key that is set
+	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL; nil means that none is set
 	CredKey   []byte                   // key of the credential's hash in the identity; the same for the whole store
-	MaxTokens int64                    // output limit of one answer; 0 leaves it to the endpoint
+	MaxTokens int64                    // output limit of one answer; 0 means the provider's default
 	Limits    Limits
 	Now       func() time.Time // nil means time.Now
 }
@@ -41,41 +45,57 @@ func Resolve(c Config) (session.Model, error) {
 	}
 	name := strings.TrimSpace(c.Model)
 	if name == "" {
-		if strings.TrimSpace(c.Getenv("OPENAI_API_KEY")) == "" {
-			return nil, &NotConfiguredError{"No model is configured: set OPENAI_API_KEY, or name a model with HOLDFAST_MODEL or --model " +
-				"(openai/NAME or scripted/FILE)."}
+		switch {
+		case isSet(c, "OPENAI_API_KEY"):
+			name = DefaultModel
+		case isSet(c, "ANTHROPIC_API_KEY"):
+			name = DefaultAnthropic
+		default:
+			return nil, &NotConfiguredError{"No model is configured: set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model with HOLDFAST_MODEL " +
+				"or --model (openai/NAME, anthropic/NAME or scripted/FILE)."}
 		}
-		name = DefaultModel
 	}
 	kind, rest, _ := strings.Cut(name, "/")
-	switch {
-	case kind != "openai" && kind != "scripted":
-		return nil, fmt.Errorf("unknown model provider %q: the known ones are openai/NAME and scripted/FILE", clip(oneLine(kind), 60))
-	case rest == "":
-		return nil, fmt.Errorf("the model %q names no %s", name, map[string]string{"openai": "model", "scripted": "file"}[kind])
-	case kind == "scripted":
-		return readScript(rest)
+	if names[kind] == "" {
+		return nil, fmt.Errorf("unknown model provider %q: the known ones are openai/NAME, anthropic/NAME and scripted/FILE", clip(oneLine(kind), 60))
 	}
-	return resolveOpenAI(c, rest)
+	if rest == "" {
+		return nil, fmt.Errorf("the model %q names no %s", name, names[kind])
+	}
+	switch kind {
+	case "scripted":
+		return readScript(rest)
+	case "anthropic":
+		return resolveEndpoint(c, kind, rest, "ANTHROPIC", anthropicBase, func(c EndpointConfig) (session.Model, error) { return NewAnthropic(c) })
+	}
+	return resolveEndpoint(c, kind, rest, "OPENAI", openAIBase, func(c EndpointConfig) (session.Model, error) { return NewOpenAI(c) })
 }
 
-// resolveOpenAI asks for a key unless the endpoint is on this machine.
-func resolveOpenAI(c Config, name string) (session.Model, error) {
-	base := strings.TrimSpace(c.Getenv("OPENAI_BASE_URL"))
-	key := strings.TrimSpace(c.Getenv("OPENAI_API_KEY"))
+// names says what follows the slash behind each known provider.
+var names = map[string]string{"openai": "model", "anthropic": "model", "scripted": "file"}
+
+func isSet(c Config, name string) bool { return strings.TrimSpace(c.Getenv(name)) != "" }
+
+// resolveEndpoint asks for a key unless the endpoint is on this machine. owner begins the names of the provider's variables.
+func resolveEndpoint(c Config, kind, name, owner, base string, open func(EndpointConfig) (session.Model, error)) (session.Model, error) {
+	key := strings.TrimSpace(c.Getenv(owner + "_API_KEY"))
+	if own := strings.TrimSpace(c.Getenv(owner + "_BASE_URL")); own != "" {
+		base = own
+	}
 	u, err := parseBase(base)
 	if err != nil {
-		return nil, fmt.Errorf("read OPENAI_BASE_URL: %w", err)
+		return nil, fmt.Errorf("read %s_BASE_URL: %w", owner, err)
 	}
 	if strings.ContainsFunc(key, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
-		return nil, errors.New("OPENAI_API_KEY holds white space or control characters")
+		return nil, fmt.Errorf("%s_API_KEY holds white space or control characters", owner)
 	}
 	if key == "" && !isLoopback(u) {
-		return nil, &NotConfiguredError{fmt.Sprintf("The model openai/%s needs a key: set OPENAI_API_KEY, or OPENAI_BASE_URL to a server on this machine.", name)}
+		return nil, &NotConfiguredError{fmt.Sprintf("The model %s/%s needs a key: set %s_API_KEY, or %s_BASE_URL to a server on this machine.",
+			kind, name, owner, owner)}
 	}
-	m, err := NewOpenAI(OpenAIConfig{Model: name, BaseURL: base, Key: key, CredKey: c.CredKey, MaxTokens: c.MaxTokens, Limits: c.Limits, Now: c.Now})
+	m, err := open(EndpointConfig{Model: name, BaseURL: base, Key: key, CredKey: c.CredKey, MaxTokens: c.MaxTokens, Limits: c.Limits, Now: c.Now})
 	if err != nil {
-		return nil, fmt.Errorf("set up the model openai/%s: %w", name, err)
+		return nil, fmt.Errorf("set up the model %s/%s: %w", kind, name, err)
 	}
 	return m, nil
 }

@@ -26,6 +26,8 @@ func TestResolve(t *testing.T) {
 	// The environment of the process must not matter.
 	t.Setenv("OPENAI_API_KEY", "sk-from-the-process")
 	t.Setenv("OPENAI_BASE_URL", "http://process.invalid/v1")
+	t.Setenv("ANTHROPIC_API_KEY", "sk-ant-from-the-process")
+	t.Setenv("ANTHROPIC_BASE_URL", "http://process.invalid")
 	file := filepath.Join(t.TempDir(), "demo.json")
 	if err := os.WriteFile(file, []byte(`{"rules":[]}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -65,7 +67,20 @@ func TestResolve(t *testing.T) {
 		{name: "key with a line break", model: "openai/x", env: []string{"OPENAI_API_KEY", "sk-a\nb" + testKey}, fails: "white space"},
 		{name: "no name", model: "openai/", env: []string{"OPENAI_API_KEY", testKey}, fails: "names no model"},
 		{name: "no slash", model: "openai", fails: "names no model"},
-		{name: "unknown provider", model: "acme/x", fails: `"acme": the known ones are openai/NAME and scripted/FILE`},
+		{name: "unknown provider", model: "acme/x", fails: `"acme": the known ones are openai/NAME, anthropic/NAME and scripted/FILE`},
+		{name: "both keys", env: []string{"OPENAI_API_KEY", testKey, "ANTHROPIC_API_KEY", "sk-ant-other"},
+			want: session.ModelIdentity{Provider: "openai", Name: strings.TrimPrefix(DefaultModel, "openai/"), Origin: "https://api.openai.com", Credential: cred}},
+		{name: "Anthropic key alone", env: []string{"ANTHROPIC_API_KEY", testKey},
+			want: session.ModelIdentity{Provider: "anthropic", Name: strings.TrimPrefix(DefaultAnthropic, "anthropic/"), Origin: "https://api.anthropic.com", Credential: cred}},
+		{name: "Anthropic model", model: "anthropic/claude-x", env: []string{"ANTHROPIC_API_KEY", testKey, "ANTHROPIC_BASE_URL", "https://Gateway.Example:443/anthropic"},
+			want: session.ModelIdentity{Provider: "anthropic", Name: "claude-x", Origin: "https://gateway.example", Credential: cred}},
+		{name: "Anthropic without key", model: "anthropic/claude-x", env: []string{"OPENAI_API_KEY", testKey}, setup: true, fails: "ANTHROPIC_API_KEY"},
+		{name: "Anthropic without key, other host", model: "anthropic/x", env: []string{"ANTHROPIC_BASE_URL", "http://10.0.0.1"}, setup: true, fails: "ANTHROPIC_API_KEY"},
+		{name: "Anthropic without key, loopback", model: "anthropic/x", env: []string{"ANTHROPIC_BASE_URL", "http://127.0.0.1:9"},
+			want: session.ModelIdentity{Provider: "anthropic", Name: "x", Origin: "http://127.0.0.1:9"}},
+		{name: "Anthropic base URL with password", model: "anthropic/x", env: []string{"ANTHROPIC_API_KEY", testKey, "ANTHROPIC_BASE_URL", "https://u:hunter2@h"}, fails: "read ANTHROPIC_BASE_URL: the base URL must have no user"},
+		{name: "Anthropic key with a line break", model: "anthropic/x", env: []string{"ANTHROPIC_API_KEY", "sk-a\nb" + testKey}, fails: "ANTHROPIC_API_KEY holds white space"},
+		{name: "Anthropic without name", model: "anthropic/", env: []string{"ANTHROPIC_API_KEY", testKey}, fails: "names no model"},
 		{name: "script", model: "scripted/" + file, want: session.ModelIdentity{Provider: "scripted", Name: file, Scripted: true}},
 		{name: "script without file", model: "scripted/", fails: "names no file"},
 		{name: "missing script", model: "scripted/" + file + ".none", fails: "no such file"},
@@ -128,7 +143,7 @@ func TestCredential(t *testing.T) {
 func TestSecretEnv(t *testing.T) {
 	for name, want := range map[string]bool{
 		"OPENAI_API_KEY": true, "OPENAI_API_KEY_2": true, "openai_api_key": true, "OPENAI_ADMIN_KEY": true, "ANTHROPIC_API_KEY": true,
-		"ANTHROPIC_AUTH_TOKEN": true, "CLAUDE_CODE_OAUTH_TOKEN": true, "GEMINI_API_KEY": true, "GOOGLE_API_KEY": true, "MISTRAL_API_KEY": true,
+		"ANTHROPIC_AUTH_TOKEN": true, "ANTHROPIC_BASE_URL": false, "CLAUDE_CODE_OAUTH_TOKEN": true, "GEMINI_API_KEY": true, "GOOGLE_API_KEY": true, "MISTRAL_API_KEY": true,
 		"GROQ_API_KEY": true, "DEEPSEEK_API_KEY": true, "OPENROUTER_API_KEY": true, "XAI_API_KEY": true, "HF_TOKEN": true,
 		"HUGGING_FACE_HUB_TOKEN": true, "REPLICATE_API_TOKEN": true, "AZURE_OPENAI_API_KEY": true, "TOGETHER_API_KEY": true, "AI21_API_KEY": true,
 		"OPENAI_BASE_URL": false, "OPENAI_MODEL": false, "GITHUB_TOKEN": false, "AWS_SECRET_ACCESS_KEY": false, "NPM_TOKEN": false, "PATH": false,

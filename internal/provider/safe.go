@@ -16,11 +16,11 @@ var keyLike = regexp.MustCompile(`\b(sk|rk|pk)-[A-Za-z0-9_*.\-]{6,}|(?i:bearer)\
 
 // safe makes a provider's text fit to be shown: the credential masked first, so that no cut can leave a part of it, then one line,
 // then at most maxMessage characters (I5).
-func (m *OpenAI) safe(text string) string {
+func (e *endpoint) safe(text string) string {
 	if isMarkup([]byte(text)) {
 		return "the endpoint answered with a web page"
 	}
-	if key := m.config.Key; key != "" {
+	if key := e.config.Key; key != "" {
 		text = strings.ReplaceAll(text, key, "***")
 	}
 	text = keyLike.ReplaceAllString(text, "***")
