@@ -36,7 +36,7 @@ func newWorld(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *wor
 		answer = func(fakemodel.Request) fakemodel.Reply { return fakemodel.Text("hello") }
 	}
 	dir := t.TempDir()
-	w := &world{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), model: fakemodel.New(answer)}
+	w := &world{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), model: fakemodel.New(answer).Think()}
 	if err := os.Mkdir(w.work, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func newWorld(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *wor
 		}
 		w.model.Close()
 	})
-	w.env = []string{"HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=" + w.model.URL()}
+	w.env = w.model.Env(fakemodel.Family())
 	return w
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"holdfast/conformance/fakemodel"
 	"holdfast/conformance/harness"
 )
 
@@ -55,7 +56,7 @@ func (u *user) launch(point string, more ...string) {
 	}
 	u.launches++
 	bin := plain
-	env := append([]string{"HOLDFAST_HOME=" + u.w.home, "HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=" + u.w.model.URL(), "HOLDFAST_LOG=info"}, more...)
+	env := append(append([]string{"HOLDFAST_HOME=" + u.w.home, "HOLDFAST_LOG=info"}, u.w.model.Env(fakemodel.Family())...), more...)
 	if point != "" {
 		bin = faulty
 		env = append(env, u.w.arm(u.launches, point)...)

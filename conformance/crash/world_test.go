@@ -42,7 +42,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.explain)
-	w.model = fakemodel.New(w.answer)
+	w.model = fakemodel.New(w.answer).Think()
 	t.Cleanup(w.model.Close)
 	t.Cleanup(w.openGates) // before the model closes
 	return w

@@ -8,6 +8,7 @@ type messages struct {
 	kind   string // of the open block; "" when none is
 	text   string // of the open block
 	signed int    // thoughts so far
+	thinks bool   // begin with a thought
 }
 
 func (m *messages) begin(p *player) bool {
@@ -16,7 +17,8 @@ func (m *messages) begin(p *player) bool {
 	if p.reply.Usage != nil {
 		msg["usage"] = messageUsage(p, 1)
 	}
-	return event(p, "message_start", map[string]any{"message": msg})
+	return event(p, "message_start", map[string]any{"message": msg}) &&
+		(!m.thinks || m.open(p, false, "thinking", map[string]any{"thinking": "", "signature": ""}))
 }
 
 func (m *messages) step(p *player, s Step) bool {

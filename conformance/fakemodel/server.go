@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	closed   bool
+	thinks   bool
 	running  sync.WaitGroup
 	requests []Request
 	arrived  chan struct{} // closed and replaced with each logged request
@@ -55,8 +57,25 @@ func (s *Server) URL() string { return s.url }
 // Origin is the base URL, as one would set it for Anthropic: without the version.
 func (s *Server) Origin() string { return strings.TrimSuffix(s.url, "/v1") }
 
+// Think lets every answer on the messages wire begin with a thought of which only the signature is shown, as newer models do unless
+// asked for more.
+func (s *Server) Think() *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.thinks = true
+	return s
+}
+
 // Families are the model families that the server plays.
 var Families = []string{"openai", "anthropic"}
+
+// Family is the one that a whole suite runs on: HOLDFAST_FAMILY, or the first.
+func Family() string {
+	if f := os.Getenv("HOLDFAST_FAMILY"); f != "" {
+		return f
+	}
+	return Families[0]
+}
 
 // Env is what an agent gets in its environment to talk to this server as a model of that family.
 func (s *Server) Env(family string) []string {
@@ -116,7 +135,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/chat/completions"):
 		s.complete(w, r, chat{}, parse)
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/v1/messages"):
-		s.complete(w, r, &messages{}, parseMessages)
+		s.mu.Lock()
+		thinks := s.thinks
+		s.mu.Unlock()
+		s.complete(w, r, &messages{thinks: thinks}, parseMessages)
 	default:
 		writeJSON(w, http.StatusNotFound, chat{}.problem(0, Problem{Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")", Kind: "invalid_request_error"}))
 	}

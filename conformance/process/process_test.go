@@ -34,12 +34,12 @@ type world struct {
 func newWorld(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), model: fakemodel.New(answer)}
+	w := &world{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), model: fakemodel.New(answer).Think()}
 	if err := os.Mkdir(w.work, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.model.Close)
-	w.extra = []string{"HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=" + w.model.URL() + "/v1"}
+	w.extra = w.model.Env(fakemodel.Family())
 	return w
 }
 

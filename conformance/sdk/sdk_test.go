@@ -41,6 +41,12 @@ type connection struct {
 }
 
 func TestSDK_PromptPermissionCancelAndLoadWithIdenticalHistory(t *testing.T) {
+	for _, family := range fakemodel.Families {
+		t.Run(family, func(t *testing.T) { story(t, family) })
+	}
+}
+
+func story(t *testing.T, family string) {
 	harness.Peers(t, "@agentclientprotocol/sdk")
 	plain, _, err := harness.Binaries()
 	if err != nil {
@@ -55,7 +61,7 @@ func TestSDK_PromptPermissionCancelAndLoadWithIdenticalHistory(t *testing.T) {
 			return fakemodel.Calls(fakemodel.Call{Name: "shell", Args: `{"command":"echo one >> counter; echo ran"}`, Pieces: 3})
 		}
 		return fakemodel.Text("It ", "ran ", "once.")
-	})
+	}).Think()
 	defer model.Close()
 	defer close(hold)
 	dir := t.TempDir()
@@ -64,7 +70,8 @@ func TestSDK_PromptPermissionCancelAndLoadWithIdenticalHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("node", "driver.mjs", plain, work)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOLDFAST_HOME=" + filepath.Join(dir, "home"), "HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=" + model.URL() + "/v1"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOLDFAST_HOME=" + filepath.Join(dir, "home")}
+	cmd.Env = append(cmd.Env, model.Env(family)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -99,6 +106,11 @@ func TestSDK_PromptPermissionCancelAndLoadWithIdenticalHistory(t *testing.T) {
 	}
 	if err := fakemodel.ResultsPerCall(model.Requests()); err != nil {
 		t.Error(err)
+	}
+	for _, r := range model.Requests() {
+		if r.Family != family {
+			t.Errorf("a request came by the wire of %s", r.Family)
+		}
 	}
 }
 
