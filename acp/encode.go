@@ -11,6 +11,7 @@ import (
 	"holdfast/acp/rpc"
 	v1 "holdfast/acp/v1"
 	"holdfast/goals"
+	"holdfast/internal/fault"
 	"holdfast/session"
 )
 
@@ -276,6 +277,9 @@ func (a *Agent) authenticate(_ context.Context, b *Backend, req *rpc.Request) er
 	}
 	if err := a.needModel(b); err != nil {
 		return err
+	}
+	if fault.Without("authenticate") {
+		return &AuthRequired{Message: "Signing in is not implemented."}
 	}
 	req.Reply(v1.AuthenticateResponse{})
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/acp/rpc"
 	"holdfast/goals"
+	"holdfast/internal/fault"
 	"holdfast/session"
 )
 
@@ -146,6 +147,10 @@ func (f *follower) isQuiet() bool { return f.a.Now().Before(f.quietTil) }
 
 // hush keeps silent for a moment and then catches up.
 func (f *follower) hush() {
+	if fault.Without("load_gap") {
+		f.wakeUp()
+		return
+	}
 	f.quietTil = f.a.Now().Add(quiet)
 	f.after(quiet, f.wakeUp)
 }
@@ -449,7 +454,7 @@ func (f *follower) settleHeld() error {
 			continue
 		}
 		switch {
-		case v.Status == goals.Paused && v.ReasonCode == session.CodeUserCancelled:
+		case v.Status == goals.Paused && v.ReasonCode == session.CodeUserCancelled && !fault.Without("cancelled_goal"):
 			p.answer(f, "cancelled")
 			continue
 		case !v.Status.Ended(): // an ended goal has left its record

@@ -10,12 +10,13 @@ import (
 
 	"holdfast/acp/rpc"
 	"holdfast/goals"
+	"holdfast/internal/fault"
 	"holdfast/session"
 )
 
 // decode reads the parameters of our own methods; an empty array is an empty object, as Lua clients encode it.
 func decode(params json.RawMessage, v any) error {
-	if p := bytes.TrimSpace(params); len(p) == 0 || bytes.Equal(p, []byte("[]")) || bytes.Equal(p, []byte("null")) {
+	if p := bytes.TrimSpace(params); len(p) == 0 || bytes.Equal(p, []byte("[]")) && !fault.Without("empty_arrays") || bytes.Equal(p, []byte("null")) {
 		params = json.RawMessage("{}")
 	}
 	err := json.Unmarshal(params, v)

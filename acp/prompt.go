@@ -7,6 +7,7 @@ import (
 
 	"holdfast/acp/rpc"
 	v1 "holdfast/acp/v1"
+	"holdfast/internal/fault"
 	"holdfast/session"
 )
 
@@ -53,7 +54,7 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 func (f *follower) steering() string {
 	out := make(chan string, 1)
 	f.post(func() {
-		if f.cancel.command != "" && f.a.Now().Sub(f.cancel.answered) < steerWithin {
+		if f.cancel.command != "" && !fault.Without("steering") && f.a.Now().Sub(f.cancel.answered) < steerWithin {
 			out <- f.cancel.command
 		} else {
 			out <- ""
@@ -90,7 +91,7 @@ func (f *follower) admit(ctx context.Context, run session.RunID, req *rpc.Reques
 // askAgainParked raises questions once more that nobody answered.
 func (f *follower) askAgainParked() {
 	for _, q := range f.asking {
-		if q.parked {
+		if q.parked && !fault.Without("ask_again") {
 			f.askAgain()
 			return
 		}
@@ -129,7 +130,7 @@ func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *r
 	hold, line, err := c.run(ctx, b, f.id, text, shown)
 	if err != nil {
 		e := toError(err, f.id)
-		if e.Code == rpc.CodeInternalError {
+		if e.Code == rpc.CodeInternalError || fault.Without("refusal_line") {
 			return err
 		}
 		hold, line = "", e.Message // a refusal is an answer, not a broken prompt

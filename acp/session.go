@@ -13,6 +13,7 @@ import (
 
 	"holdfast/acp/rpc"
 	v1 "holdfast/acp/v1"
+	"holdfast/internal/fault"
 	"holdfast/session"
 )
 
@@ -67,6 +68,9 @@ func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) er
 	}
 	if err := a.supply(ctx, b, s, servers, notices); err != nil {
 		return err
+	}
+	if fault.Without("answer_first") {
+		a.notify(s.ID, commandsUpdate())
 	}
 	f := a.publish(b, s, s.LastSeq, func() { req.Reply(a.newSessionResult(s)) })
 	f.post(f.begin)

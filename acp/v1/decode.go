@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"holdfast/internal/fault"
 )
 
 // MemberError names the member that cannot be used.
@@ -195,7 +197,7 @@ func decodeWhole(raw json.RawMessage, v reflect.Value) error {
 // members reads an object by member. An empty array is an empty object.
 func members(raw json.RawMessage, at string) (map[string]json.RawMessage, error) {
 	m := map[string]json.RawMessage{}
-	if empty(raw, '[', ']') {
+	if empty(raw, '[', ']') && !fault.Without("empty_arrays") {
 		return m, nil
 	}
 	if kind(raw) != "an object" || json.Unmarshal(raw, &m) != nil {

@@ -47,6 +47,8 @@ type Options struct {
 	// Permission answers permission requests with an option id. "" leaves them unanswered; nil allows once.
 	Permission func(params json.RawMessage) string
 	Invalid    bool // do not validate what the agent sends
+	// Incoming gets each message as it is read, on the reading goroutine. Whoever sets it answers the agent's requests.
+	Incoming func(a *Agent, m Message)
 }
 
 // Agent is one running agent with its client.
@@ -136,6 +138,10 @@ func (a *Agent) take(line []byte) {
 		if err := Validate(method, m); err != nil {
 			a.t.Errorf("the agent sent what the schema refuses: %v\n%s", err, m.Raw)
 		}
+	}
+	if a.opt.Incoming != nil {
+		a.opt.Incoming(a, m)
+		return
 	}
 	if m.Method == "session/request_permission" {
 		option := "allow_once"

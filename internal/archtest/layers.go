@@ -47,7 +47,7 @@ var layers = map[string][]string{
 
 	"acp/rpc":            nothing,
 	"acp/schema":         nothing,
-	"acp/v1":             {"acp/schema"},
+	"acp/v1":             {"acp/schema", "internal/fault"},
 	"acp/v2":             {"acp/schema"},
 	"internal/schemagen": {"acp/schema"},
 	"internal/archtest":  {"internal/fault"},

@@ -14,6 +14,9 @@
 // A point that fires appends one line "NAME ACTION PID" to the file named by HOLDFAST_CRASH_LOG (when set) before acting, so
 // that a test can prove it fired. The variables are removed from the environment at start, so that no child inherits them.
 //
+// HOLDFAST_WITHOUT holds comma-separated names from Workarounds: what a peculiar client makes necessary, and what a faultpoints build then
+// leaves out, so that a test can prove that it would be missed. In an ordinary build [Without] is always false.
+//
 // Points lists every name. Reaching a point whose name is not listed panics in a faultpoints build, and a test parses the
 // sources and compares.
 package fault

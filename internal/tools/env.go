@@ -4,6 +4,8 @@ import (
 	"os/user"
 	"slices"
 	"strings"
+
+	"holdfast/internal/fault"
 )
 
 // CommandEnv is the environment for commands: what this process has, without secrets and without our own settings, and with the
@@ -24,7 +26,7 @@ func CommandEnv(environ []string, drop func(name string) bool) []string {
 			env = append(slices.DeleteFunc(env, func(have string) bool { return have == name+"=" }), name+"="+value)
 		}
 	}
-	if u, err := user.Current(); err == nil {
+	if u, err := user.Current(); err == nil && !fault.Without("bare_env") {
 		add("HOME", u.HomeDir)
 		add("USER", u.Username)
 		add("LOGNAME", u.Username)
