@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/acp/rpc"
@@ -65,6 +66,9 @@ type openPrompt struct {
 	req    *rpc.Request
 	goal   string // set when it stays open for a goal
 	timers []*time.Timer
+
+	stopping bool // its goal was stopped, and what it was doing has not ended yet
+	overdue  bool // that took too long
 }
 
 func (p *openPrompt) answer(f *follower, stop string) {
@@ -81,6 +85,7 @@ func (p *openPrompt) answer(f *follower, stop string) {
 type question struct {
 	cancel context.CancelFunc
 	parked bool // the client gave no answer; it is not asked again on this connection until something changes
+	stray  bool // raised while no prompt was open: some clients never answer that, and some never show it
 }
 
 // cancelled is the last cancel of this connection.
@@ -159,13 +164,19 @@ func (f *follower) hush() {
 func (f *follower) wakeUp() {
 	f.quietTil = time.Time{}
 	f.begin()
-	f.catchUp()
 }
 
-// begin sends what a client should know of a session it has just opened, and raises the questions that are open.
+// begin sends what a client should know of a session it has just opened, what happened meanwhile, and the questions that are open: those
+// come last, because a question shows its call, and what was said before the call comes before it.
 func (f *follower) begin() {
 	f.send(commandsUpdate())
 	f.goal()
+	f.catchUp()
+	f.questions()
+}
+
+// questions raises the questions that are open.
+func (f *follower) questions() {
 	var open []session.Approval
 	err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { open, err = tx.OpenApprovals(f.id); return err })
 	if err != nil {
@@ -378,8 +389,8 @@ func (f *follower) run(r session.Run) {
 	if r.Kind != session.RunPrompt {
 		f.goalMoved()
 	}
-	if r.Phase == session.PhaseEnded {
-		delete(f.muted, r.ID)
+	if r.Phase == session.PhaseEnded || r.Kind != session.RunPrompt && r.Phase != session.PhaseWorking {
+		delete(f.muted, r.ID) // a goal's run goes on under the same id
 	}
 	p := f.prompts[r.ID]
 	if p == nil {
@@ -440,6 +451,10 @@ func (f *follower) settleHeld() error {
 		return nil
 	}
 	v, err := f.b.Goals.Get(f.ctx, "", f.id)
+	var busy []session.Run
+	if err == nil {
+		busy, err = f.busy()
+	}
 	for n := eventPage; n == eventPage && err == nil; {
 		n, err = f.page()
 	}
@@ -449,7 +464,7 @@ func (f *follower) settleHeld() error {
 	}
 	var kept []*openPrompt
 	for _, p := range f.held {
-		if p.goal == v.GoalID && working(v) {
+		if p.goal == v.GoalID && working(v) || f.stillStops(p, busy) {
 			kept = append(kept, p)
 			continue
 		}
@@ -464,6 +479,35 @@ func (f *follower) settleHeld() error {
 	}
 	f.held = kept
 	return nil
+}
+
+// busy are the runs that are being executed.
+func (f *follower) busy() (busy []session.Run, err error) {
+	err = f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { busy, err = tx.OpenRuns(f.id); return err })
+	return slices.DeleteFunc(busy, func(r session.Run) bool { return r.Phase != session.PhaseWorking }), err
+}
+
+// stillStops tells whether the prompt of a stopped goal has to wait, because the goal's run still ends. After a while it does not wait any
+// longer, and what comes of the run is not shown.
+func (f *follower) stillStops(p *openPrompt, busy []session.Run) bool {
+	for _, r := range busy {
+		switch {
+		case r.Goal != p.goal:
+			continue
+		case p.overdue:
+			f.muted[r.ID] = true
+			continue
+		case !p.stopping:
+			p.stopping = true
+			p.timers = append(p.timers, f.after(confirmWithin, func() {
+				p.overdue = true
+				f.goalMoved()
+				f.catchUp()
+			}))
+		}
+		return true
+	}
+	return false
 }
 
 // working tells whether a goal moves, or waits for something that this client can be asked.
@@ -497,7 +541,7 @@ func (f *follower) approval(p session.Approval, again bool) {
 		return
 	}
 	ctx, cancel := context.WithCancel(f.ctx)
-	f.asking[p.ID] = &question{cancel: cancel}
+	f.asking[p.ID] = &question{cancel: cancel, stray: len(f.prompts) == 0 && len(f.held) == 0}
 	f.a.wg.Go(func() {
 		defer cancel()
 		option, err := f.a.askPermission(ctx, params)
@@ -540,13 +584,13 @@ func (f *follower) park(p session.Approval) {
 	f.held = nil
 }
 
-// askAgain raises parked questions once more: the user is here.
+// askAgain raises questions once more that nobody answered, or may have seen: the user is here.
 func (f *follower) askAgain() {
 	for id, q := range f.asking {
-		if q.parked {
+		if q.parked || q.stray {
 			q.cancel()
 			delete(f.asking, id)
 		}
 	}
-	f.begin()
+	f.questions()
 }

@@ -72,7 +72,7 @@ func (f *follower) steering() string {
 // admit ties a prompt to its run. The run may have ended already.
 func (f *follower) admit(ctx context.Context, run session.RunID, req *rpc.Request) {
 	f.prompts[run] = &openPrompt{req: req}
-	f.askAgainParked()
+	f.askAgainUnseen()
 	f.tell()
 	f.watchCancel(ctx, func() {
 		if _, open := f.prompts[run]; open {
@@ -88,10 +88,10 @@ func (f *follower) admit(ctx context.Context, run session.RunID, req *rpc.Reques
 	f.run(r)
 }
 
-// askAgainParked raises questions once more that nobody answered.
-func (f *follower) askAgainParked() {
+// askAgainUnseen raises questions once more that nobody answered, or that came while no prompt was open.
+func (f *follower) askAgainUnseen() {
 	for _, q := range f.asking {
-		if q.parked && !fault.Without("ask_again") {
+		if (q.parked || q.stray) && !fault.Without("ask_again") {
 			f.askAgain()
 			return
 		}
@@ -152,6 +152,7 @@ func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *r
 				}
 			}
 		})
+		f.askAgainUnseen()
 		f.goalMoved()
 		f.catchUp()
 	})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"holdfast/conformance/harness"
 )
@@ -302,15 +303,15 @@ func (c *client) sees(name check, parts ...string) {
 
 // asked waits until the n-th question of this connection came.
 func (c *client) asked(name check, n int) {
-	seen := 0
-	_, ok := c.a.Find(func(m harness.Message) bool {
-		if m.Method == "session/request_permission" {
-			seen++
+	came := func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.questions)
+	}
+	for end := time.Now().Add(c.s.limit); came() < n; <-time.After(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.s.halt(name, "%d questions came, not %d", came(), n)
 		}
-		return seen >= n
-	})
-	if !ok {
-		c.s.halt(name, "%d questions came, not %d", seen, n)
 	}
 }
 

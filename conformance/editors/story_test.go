@@ -17,7 +17,8 @@ import (
 type story struct {
 	t               *testing.T
 	p               profile
-	without         string // the workaround that this agent lacks
+	without         string        // the workaround that this agent lacks
+	limit           time.Duration // how long a question may take
 	dir, home, work string
 	model           *fakemodel.Server
 	never, opened   chan struct{} // gates of the model
@@ -35,8 +36,11 @@ type story struct {
 func tell(t *testing.T, p profile, without string) []failure {
 	t.Helper()
 	dir := t.TempDir()
-	s := &story{t: t, p: p, without: without, dir: dir, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"),
+	s := &story{t: t, p: p, without: without, limit: harness.Limit, dir: dir, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"),
 		never: make(chan struct{}), opened: make(chan struct{}), goalSteps: make(chan int, 1000)}
+	if without != "" {
+		s.limit = 5 * time.Second // it is not expected to come
+	}
 	if err := os.Mkdir(s.work, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -56,6 +56,20 @@ func TestPoints_ListedAndUsed(t *testing.T) {
 	}
 }
 
+func TestWorkarounds_ListedAndUsed(t *testing.T) {
+	used := Workarounds(tree(t))
+	for name, at := range used {
+		if !slices.Contains(fault.Workarounds, name) {
+			t.Errorf("%s: the workaround %q is not listed in internal/fault/workarounds.go", at, name)
+		}
+	}
+	for _, name := range fault.Workarounds {
+		if used[name] == "" {
+			t.Errorf("the workaround %q is listed and nothing leaves it out", name)
+		}
+	}
+}
+
 // The documents name commits; a renamed one must not leave them behind.
 func TestPoints_InTheDocumentsAreReal(t *testing.T) {
 	groups := map[string]bool{}

@@ -43,6 +43,25 @@ func Points(files []File) map[string]string {
 	return found
 }
 
+// Workarounds returns every workaround that the sources ask internal/fault for, with one place where they do.
+func Workarounds(files []File) map[string]string {
+	found := map[string]string{}
+	for _, f := range files {
+		if f.Test || isSuite(f.Package) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && callee(call) == "Without" && len(call.Args) == 1 {
+				if name, ok := literal(call.Args[0]); ok {
+					found[name] = f.fset.Position(call.Pos()).String()
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
 func callee(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
