@@ -175,7 +175,14 @@ func (a *Agent) Notification(_ context.Context, method string, params json.RawMe
 	if !ok || method != "session/cancel" {
 		return
 	}
+	f := a.follower(session.SessionID(laneOf(params)))
+	if f != nil {
+		f.stops.Add(1) // from here on, not from when it is stored
+	}
 	a.inLane(laneOf(params), func() {
+		if f != nil {
+			defer f.stops.Add(-1)
+		}
 		b, err := a.backend(a.ctx)
 		if err != nil {
 			return

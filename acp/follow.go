@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"holdfast/acp/rpc"
@@ -52,6 +53,7 @@ type follower struct {
 	mode     session.Mode
 	title    string
 	cancel   cancelled
+	stops    atomic.Int32 // cancels that have arrived and are not stored yet
 }
 
 // shownItem is what the client was told of an item.
@@ -549,7 +551,7 @@ func (f *follower) approval(p session.Approval, again bool) {
 			return // withdrawn, or the connection ended: the question stands
 		}
 		if err != nil || option == "" {
-			f.post(func() { f.park(p) })
+			f.post(func() { f.parkSoon(p) })
 			return
 		}
 		if err := f.b.Engine.Answer(ctx, p.ID, option); err != nil && !errors.Is(err, session.ErrAnswered) {
@@ -557,6 +559,18 @@ func (f *follower) approval(p session.Approval, again bool) {
 		}
 	})
 	f.after(parkAfter, func() { f.park(p) })
+}
+
+// parkSoon parks a question that the client answered without a choice. That answer may be a part of a cancel, and come ahead of it or
+// overtake it on its way into the store; then the prompt ends as cancelled, and not as waiting.
+func (f *follower) parkSoon(p session.Approval) {
+	f.after(confirmWithin, func() {
+		if f.stops.Load() > 0 {
+			f.parkSoon(p)
+			return
+		}
+		f.park(p)
+	})
 }
 
 // park ends the prompts that wait for a question nobody answers here. The question stays open, and a later answer continues the run.

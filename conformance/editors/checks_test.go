@@ -30,11 +30,16 @@ const (
 	goalGivenBack check = "a prompt that steers gives the goal back"
 	goesOn        check = "the goal goes on after the agent was killed"
 	quietGap      check = "it is quiet for a moment after session/load"
+	stopsAsking   check = "a stop takes an open question back, answered or not"
+	fallsBack     check = "the editor opens a new session where the thread is gone"
 	unknownThread check = "an unknown thread is refused with the code that clients know"
 	askedAgain    check = "a question that nobody answered is asked again with the next prompt"
 	onceOnly      check = "what was allowed runs once"
 	nothingLost   check = "what was shown and what was accepted is in the next load"
 	sameAgain     check = "each load shows the same"
+	droppedKept   check = "what the editor dropped is in the next load"
+	endTurnOnly   check = "a turn that nobody stopped ends as end_turn"
+	stderrShown   check = "no error pops up because of stderr"
 	stderrEmpty   check = "stderr is empty"
 	endsClean     check = "the agent ends when the editor ends it"
 )
@@ -66,11 +71,14 @@ func (s *story) require(ok bool, name check, format string, args ...any) {
 	}
 }
 
+// settleMoment is the silence that acpx waits for after a prompt, within the other five.
+const settleMoment = time.Second
+
 // quietMoment is the silence that acpx waits for.
 const quietMoment = 80 * time.Millisecond
 
-// quietWithin waits for a moment without any message.
-func (c *client) quietWithin(d time.Duration) bool {
+// quietWithin waits for a moment without any message; false when d passes without one.
+func (c *client) quietWithin(quietMoment, d time.Duration) bool {
 	news := make(chan struct{}, 1)
 	c.mu.Lock()
 	c.news = news

@@ -18,19 +18,24 @@ type client struct {
 
 	mu        sync.Mutex
 	opened    map[string]bool      // sessions that this connection may be told of
+	replaying bool                 // session/load has no answer yet
 	opening   map[string]string    // session/new ("") and session/resume without an answer, by request id
 	answers   map[string]int       // by request id
 	prompts   map[string]*openTurn // without an answer
 	finished  map[string]string    // message and tool call ids of finished turns, with the prompt
 	questions []bool               // permission requests; true came while a prompt was open
+	hesitates bool                 // the user looks at a question and does not answer it
+	waiting   []json.RawMessage    // questions the user looks at
+	unseen    []string             // message and tool call ids that this editor dropped
 	news      chan struct{}        // gets a token with each message, when somebody waits for silence
 }
 
 // openTurn is a prompt whose answer has not come.
 type openTurn struct {
-	text string
-	ids  map[string]bool
-	goal bool // a goal works meanwhile: what is shown may belong to that
+	text    string
+	ids     map[string]bool
+	goal    bool // a goal works meanwhile: what is shown may belong to that
+	stopped bool
 }
 
 // launch starts the agent the editor's way.
@@ -44,8 +49,8 @@ func (s *story) launch() *client {
 		env = append(env, "HOME="+s.dir, "USER=user", "LANG=C.UTF-8", "SHELL=/bin/sh", "TMPDIR="+s.dir)
 	}
 	binary := plain
-	if s.without != "" {
-		binary, env = faulty, append(env, "HOLDFAST_WITHOUT="+s.without)
+	if s.tagged != nil {
+		binary, env = faulty, append(env, s.tagged...)
 	}
 	c := &client{s: s, p: s.p, opened: map[string]bool{}, opening: map[string]string{}, answers: map[string]int{}, prompts: map[string]*openTurn{}, finished: map[string]string{}}
 	c.a = harness.Start(s.t, harness.Options{Binary: binary, Env: env, Dir: s.work, Incoming: c.take})
@@ -57,7 +62,7 @@ func (s *story) launch() *client {
 func (c *client) take(a *harness.Agent, m harness.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !strings.Contains(string(m.Raw), `"jsonrpc":"2.0"`) {
+	if !strings.HasPrefix(string(m.Raw), "{") || !strings.Contains(string(m.Raw), `"jsonrpc":"2.0"`) {
 		c.s.fail(onlyProtocol, "%s", m.Raw)
 	}
 	select {
@@ -90,6 +95,9 @@ func (c *client) answer(m harness.Message) {
 	}
 	if turn := c.prompts[id]; turn != nil {
 		delete(c.prompts, id)
+		if c.p.onlyEndTurn && !turn.stopped && !strings.Contains(string(m.Result), `"end_turn"`) {
+			c.s.fail(endTurnOnly, "%q: %s", turn.text, m.Raw)
+		}
 		for item := range turn.ids {
 			c.finished[item] = turn.text
 		}
@@ -123,6 +131,9 @@ func (c *client) notification(m harness.Message) {
 	}
 	if prompt := c.finished[item]; prompt != "" {
 		c.s.fail(answerLast, "after the answer to %q: %s", prompt, m.Raw)
+	}
+	if len(c.prompts) == 0 && c.p.stray == dropsStray && !c.replaying {
+		c.unseen = append(c.unseen, item)
 	}
 	for _, turn := range c.prompts {
 		if !turn.goal {
@@ -160,6 +171,10 @@ func (c *client) permission(a *harness.Agent, m harness.Message) {
 	}
 	inTurn := len(c.prompts) > 0
 	c.questions = append(c.questions, inTurn)
+	if c.hesitates {
+		c.waiting = append(c.waiting, m.ID)
+		return
+	}
 	if !inTurn && c.p.unopened == ignored {
 		return
 	}
@@ -227,19 +242,22 @@ func (c *client) openBy(method, session string) *harness.Error {
 	c.mu.Lock()
 	id := c.a.Begin(method, object{"sessionId": session, "cwd": c.s.work, "mcpServers": array{}})
 	if method == "session/load" {
-		c.opened[session] = true // the replay comes before the answer
+		c.opened[session], c.replaying = true, true // the replay comes before the answer
 	} else {
 		c.opening[id] = session
 	}
 	c.mu.Unlock()
 	m := c.await(id)
+	c.mu.Lock()
+	c.replaying = false
+	c.mu.Unlock()
 	if m.Error != nil {
 		c.mu.Lock()
 		delete(c.opened, session)
 		c.mu.Unlock()
 		return m.Error
 	}
-	if c.p.patience > 0 && method == "session/load" && !c.quietWithin(c.p.patience) {
+	if c.p.patience > 0 && method == "session/load" && !c.quietWithin(quietMoment, c.p.patience) {
 		c.s.halt(quietGap, "no quiet moment of %v within %v after session/load", quietMoment, c.p.patience)
 	}
 	return nil
@@ -254,13 +272,39 @@ func (c *client) prompt(session, text string, goal bool) string {
 	return id
 }
 
+// hesitate makes the user look at questions without answering them.
+func (c *client) hesitate(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hesitates = on
+}
+
+// close closes a session; nothing may be said about it afterwards.
+func (c *client) close(session string) {
+	c.must(noErrors, "session/close", object{"sessionId": session})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.opened, session)
+}
+
 // cancel stops what the session does.
 func (c *client) cancel(session string) {
 	params := object{"sessionId": session}
 	for k, v := range c.p.cancelExtra {
 		params[k] = v
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, turn := range c.prompts {
+		turn.stopped = true
+	}
 	c.a.Notify("session/cancel", params)
+	for _, question := range c.waiting {
+		if c.p.cancelAnswer {
+			c.a.Answer(question, object{"outcome": object{"outcome": "cancelled"}})
+		}
+	}
+	c.waiting = nil
 }
 
 // ends waits for the answer to a prompt and checks how it ended.
@@ -272,6 +316,9 @@ func (c *client) ends(name check, id, want string) {
 	got := decode[struct{ StopReason string }](c.s, m.Result).StopReason
 	if got != want {
 		c.s.halt(name, "the prompt stops with %s, not %s", got, want)
+	}
+	if c.p.settles {
+		c.quietWithin(settleMoment, 5*settleMoment) // it goes on without one all the same
 	}
 }
 

@@ -67,9 +67,26 @@ func (s *story) compare(session string) {
 		s.fail(sameAgain, "%s\n\nand then\n\n%s", shows[0], shows[1])
 	}
 	s.keeps(stored)
+	dropped := 0
 	for _, c := range s.clients[:len(s.clients)-2] {
+		dropped += s.keepsDropped(stored, c)
 		s.covers(stored, history(c, session), c == s.killed)
 	}
+	if (dropped > 0) != (s.p.stray == dropsStray) {
+		s.fail(droppedKept, "%d updates came while no prompt was open", dropped)
+	}
+}
+
+// keepsDropped checks that what the editor threw away is there, and returns how much that was.
+func (s *story) keepsDropped(stored []*entry, c *client) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range c.unseen {
+		if c != s.killed && !slices.ContainsFunc(stored, func(e *entry) bool { return e.id == id }) {
+			s.fail(droppedKept, "%s", id)
+		}
+	}
+	return len(c.unseen)
 }
 
 // replay is everything that came before the answer to session/load, as it came.

@@ -46,6 +46,8 @@ func (s *story) answer(r fakemodel.Request) fakemodel.Reply {
 			return shell(`echo "home:${HOME:+yes}" >> tool.txt`)
 		}
 		return fakemodel.Text("It ", "ran.")
+	case strings.Contains(r.LastUser(), "please ask"):
+		return shell("echo never >> never.txt")
 	case strings.Contains(r.LastUser(), "please talk"):
 		return fakemodel.Reply{Steps: []fakemodel.Step{{Text: "thinking "}, fakemodel.Gate(s.never), {Text: "LATE"}}}
 	case strings.Contains(r.LastUser(), "please tell"):

@@ -19,6 +19,9 @@ type profile struct {
 	authExtra    map[string]any // members that the protocol does not have
 	cancelExtra  map[string]any
 	setMode      bool // it sets its configured mode right behind session/new, while our first updates are on their way
+	closes       bool // it closes threads that nobody looks at, and keeps the process
+	cancelAnswer bool // when its user stops the turn, it answers the open questions as cancelled
+	settles      bool // after each answer to a prompt it waits for a second without an update, for five at most
 	steers       bool // a message during a turn is a cancel, the wait for its answer, and a prompt
 	goalMethods  bool // it can send methods of our own
 
@@ -55,8 +58,8 @@ const (
 )
 
 const (
-	rendered stray = iota // updates without an open prompt are shown
-	dropped               // they are thrown away, but for commands, options, title and usage
+	rendered   stray = iota // updates without an open prompt are shown
+	dropsStray              // they are thrown away, but for commands, options, title and usage
 )
 
 const (
@@ -85,13 +88,15 @@ var profiles = []profile{
 		info:         map[string]any{"name": "zed", "title": "Zed", "version": "0.210.0"},
 		capabilities: object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true, "auth": object{"terminal": true}, "elicitation": object{"form": object{}, "url": object{}}, "session": object{"configOptions": object{"boolean": object{}}}, "_meta": object{"terminal_output": true, "terminal-auth": true}},
 		fs:           true, terminal: true, elicitation: true,
-		emptyParams: "{}",
-		setMode:     true, // the mode from its settings is applied as soon as the session has an id
-		steers:      true, // typing while the agent works stops the turn first
-		reopen:      load,
-		stray:       rendered,
-		unopened:    shown,
-		end:         kill, // the child is dropped
+		emptyParams:  "{}",
+		setMode:      true, // the mode from its settings is applied as soon as the session has an id
+		closes:       true,
+		cancelAnswer: true,
+		steers:       true, // typing while the agent works stops the turn first
+		reopen:       load,
+		stray:        rendered,
+		unopened:     shown,
+		end:          kill, // the child is dropped
 	},
 	{
 		name:         "jetbrains",
@@ -99,6 +104,7 @@ var profiles = []profile{
 		capabilities: object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": false, "_meta": object{"jetbrains.air": object{"goal": true}}},
 		fs:           true,
 		emptyParams:  "{}",
+		cancelAnswer: true,
 		goalMethods:  true, // it negotiates extras under its own _meta
 		reopen:       load,
 		// A user's window stayed at "starting" when the commands came before the session was there.
@@ -117,7 +123,7 @@ var profiles = []profile{
 		reopen:          load,
 		errorEndsPrompt: true, // whatever request the error answers
 		onlyEndTurn:     true,
-		stray:           dropped,
+		stray:           dropsStray,
 		unopened:        ignored, // nothing handles the request then
 		unknown:         unansweredRequest,
 		end:             term, // when the editor exits
@@ -156,6 +162,7 @@ var profiles = []profile{
 		newMeta:      map[string]any{"systemPrompt": map[string]any{"append": "Answer briefly."}}, // when the user configured one
 		authenticate: true,
 		authExtra:    map[string]any{"authMethod": map[string]any{"id": "environment"}},
+		cancelAnswer: true,
 		cancelExtra:  map[string]any{"reason": "User cancelled"},
 		goalMethods:  true,   // its library sends any method from the user's own code
 		reopen:       resume, // where it is listed, else load
@@ -170,13 +177,15 @@ var profiles = []profile{
 		info:         map[string]any{"name": "acpx", "version": "0.19.1"},
 		capabilities: object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true},
 		fs:           true, terminal: true,
-		emptyParams: "{}",
-		goalMethods: true,
-		reopen:      resume, // where it is listed, else load
-		fallback:    []int{-32002, -32601, -32602},
-		stray:       rendered, // while the process lives
-		unopened:    policy,
-		end:         ladder,
+		emptyParams:  "{}",
+		cancelAnswer: true,
+		settles:      true,
+		goalMethods:  true,
+		reopen:       resume, // where it is listed, else load
+		fallback:     []int{-32002, -32601, -32602},
+		stray:        rendered, // while the process lives
+		unopened:     policy,
+		end:          ladder,
 	},
 	{
 		// The same client where it has to load. It wants 80 ms without an update before 5 s have passed, or the whole command fails.

@@ -3,6 +3,7 @@ package editors_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,7 @@ import (
 type story struct {
 	t               *testing.T
 	p               profile
-	without         string        // the workaround that this agent lacks
+	tagged          []string      // makes it the build with crash points, with these settings
 	limit           time.Duration // how long a question may take
 	dir, home, work string
 	model           *fakemodel.Server
@@ -35,12 +36,21 @@ type story struct {
 // tell runs the story and returns the checks that failed.
 func tell(t *testing.T, p profile, without string) []failure {
 	t.Helper()
+	return play(t, p, func(s *story) {
+		if without != "" {
+			s.tagged = []string{"HOLDFAST_WITHOUT=" + without}
+			s.limit = 5 * time.Second // it is not expected to come
+		}
+		s.whole()
+	})
+}
+
+// play runs a story.
+func play(t *testing.T, p profile, run func(*story)) []failure {
+	t.Helper()
 	dir := t.TempDir()
-	s := &story{t: t, p: p, without: without, limit: harness.Limit, dir: dir, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"),
+	s := &story{t: t, p: p, limit: harness.Limit, dir: dir, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"),
 		never: make(chan struct{}), opened: make(chan struct{}), goalSteps: make(chan int, 1000)}
-	if without != "" {
-		s.limit = 5 * time.Second // it is not expected to come
-	}
 	if err := os.Mkdir(s.work, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +64,15 @@ func tell(t *testing.T, p profile, without string) []failure {
 				}
 			}
 		}()
-		s.play()
+		run(s)
 	}()
 	for _, c := range s.clients {
 		c.a.Kill()
-		if text := c.a.Stderr(); text != "" {
+		switch text := c.a.Stderr(); {
+		case text == "":
+		case p.showsStderr:
+			s.fail(stderrShown, "%q", text)
+		default:
 			s.fail(stderrEmpty, "%q", text)
 		}
 	}
@@ -68,8 +82,8 @@ func tell(t *testing.T, p profile, without string) []failure {
 	return s.failures
 }
 
-// play is the whole story.
-func (s *story) play() {
+// whole is the whole story.
+func (s *story) whole() {
 	c := s.launch()
 	c.initialize()
 	session := c.newSession()
@@ -90,6 +104,10 @@ func (s *story) play() {
 	s.goalStep(goesOn) // by itself; nothing may be said about it yet
 	s.reopen(c, session)
 	s.outOfTurn(c, session)
+	if s.p.closes {
+		c.close(session)
+		c.newSession() // in the same process
+	}
 	s.end(c)
 	s.compare(session)
 }
@@ -103,6 +121,10 @@ func (s *story) accept(text string) string {
 func (s *story) promptWithTool(c *client, session string) {
 	c.ends(promptWorks, c.prompt(session, s.accept("please run it"), false), "end_turn")
 	s.require(strings.HasSuffix(c.a.Text(session), "It ran."), promptWorks, "said %q", c.a.Text(session))
+	c.mu.Lock()
+	asked := slices.Clone(c.questions)
+	c.mu.Unlock()
+	s.require(len(asked) == 1 && asked[0], promptWorks, "questions, and whether they came within the turn: %v", asked)
 	got := s.file("tool.txt")
 	s.require(strings.HasPrefix(got, "home:"), promptWorks, "the command wrote %q", got)
 	if got != "home:yes\n" {
@@ -115,7 +137,14 @@ func (s *story) stop(c *client, session string) {
 	c.sees(promptWorks, "agent_message_chunk", "thinking ")
 	c.cancel(session)
 	c.ends(cancelEnds, id, "cancelled")
+	c.hesitate(true)
+	id = c.prompt(session, s.accept("please ask me"), false)
+	c.asked(stopsAsking, 2)
+	c.cancel(session)
+	c.ends(stopsAsking, id, "cancelled")
+	c.hesitate(false)
 	c.ends(promptWorks, c.prompt(session, s.accept("please tell me one"), false), "end_turn")
+	s.require(s.file("never.txt") == "", stopsAsking, "a call ran that nobody allowed")
 }
 
 // goalMethods is a Goal that begins and ends without a prompt.
@@ -165,6 +194,8 @@ func (s *story) goalStep(name check) {
 func (s *story) reopen(c *client, session string) {
 	e := c.open("sess_gone")
 	s.require(e != nil && e.Code == -32002 && strings.Contains(e.Message+string(e.Data), "Session not found"), unknownThread, "%v", e)
+	s.require(s.p.fallback == nil || slices.Contains(s.p.fallback, e.Code), fallsBack, "%v", e)
+	c.newSession()
 	if e := c.open(session); e != nil {
 		s.halt(nothingLost, "the thread cannot be opened again: %v", e)
 	}

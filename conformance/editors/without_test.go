@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// missed says which editor would miss a workaround, and by which check.
-var missed = []struct {
+type miss struct {
 	workaround, editor string
 	check              check
-}{
+}
+
+// missed says which editor would miss a workaround, and by which check.
+var missed = []miss{
 	{"answer_first", "zed", answerFirst},
 	{"answer_first", "jetbrains", commandsLater},
 	{"ask_again", "codecompanion", askedAgain},
@@ -52,12 +54,7 @@ func TestEditors_EveryWorkaroundIsMissed(t *testing.T) {
 		t.Fatalf("only %d workarounds were found", len(listed))
 	}
 	for _, m := range listed {
-		if !slices.ContainsFunc(missed, func(c struct {
-			workaround, editor string
-			check              check
-		}) bool {
-			return c.workaround == string(m[1])
-		}) {
+		if !slices.ContainsFunc(missed, func(c miss) bool { return c.workaround == string(m[1]) }) {
 			t.Errorf("no editor misses %s", m[1])
 		}
 	}
