@@ -77,7 +77,10 @@ func (d *demoRun) run() error {
 	if err := d.goOn(); err != nil {
 		return fmt.Errorf("after the kill: %w", err)
 	}
-	return d.prove()
+	if err := d.prove(); err != nil {
+		return err
+	}
+	return d.external()
 }
 
 // prepare makes the repository and the model's script.

@@ -97,12 +97,27 @@ func (a *demoAgent) permit(m demoMessage) {
 		ToolCall struct {
 			Title string `json:"title"`
 		} `json:"toolCall"`
+		Options []struct {
+			OptionID string `json:"optionId"`
+			Name     string `json:"name"`
+		} `json:"options"`
 	}
+	option, name := "allow_once", "allow once"
 	if json.Unmarshal(m.Params, &p) == nil {
-		title, _, _ := strings.Cut(p.ToolCall.Title, " (asked at ") // a question that waited says since when; the goal is known here
-		a.d.say("The agent asks: %s. Answered: allow once.", title)
+		title, rest, _ := strings.Cut(p.ToolCall.Title, " (asked at ") // a question that waited says since when; the goal is known here
+		if i := strings.Index(rest, " [an outcome is unknown: "); i >= 0 {
+			title += rest[i:]
+		}
+		var offered []string
+		for _, o := range p.Options {
+			offered = append(offered, o.Name)
+			if o.OptionID == "it_happened" { // the user of this demo has looked into the ledger
+				option, name = o.OptionID, "it happened"
+			}
+		}
+		a.d.say("The agent asks: %s. Offered: %s. Answered: %s.", title, strings.Join(offered, ", "), name)
 	}
-	a.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": "allow_once"}}})
+	a.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": option}}})
 }
 
 func (a *demoAgent) send(v any) {

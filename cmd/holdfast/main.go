@@ -77,6 +77,7 @@ func rootCommand() *cobra.Command {
 				}
 				return demo(cmd.Context(), model)
 			}},
+		demoServerCommand(),
 		&cobra.Command{Use: "version", Short: "Print the version", Args: noArgs,
 			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "holdfast", version) }},
 	)

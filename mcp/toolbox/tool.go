@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"holdfast/mcp/client"
@@ -37,8 +38,23 @@ func (t *tool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, erro
 	if err != nil {
 		return session.Plan{}, &session.ToolError{Message: err.Error()}
 	}
-	return session.Plan{Args: mapped, Title: t.held.name + ": " + t.def.Name,
+	return session.Plan{Args: mapped, Title: title(t.held.name, t.def.Name, mapped),
 		External: &session.External{Server: t.held.name, Tool: t.def.Name, Definition: t.def.Hash}}, nil
+}
+
+// shownArgs is how much of the arguments a title shows.
+const shownArgs = 120
+
+// title is the call on one line: a person who is asked about it, perhaps after its outcome got lost, has to know what it was.
+func title(server, name string, args json.RawMessage) string {
+	text := string(args)
+	if r := []rune(text); len(r) > shownArgs {
+		text = string(r[:shownArgs]) + "…"
+	}
+	if text == "{}" {
+		text = ""
+	}
+	return strings.TrimSpace(server + ": " + name + " " + text)
 }
 
 // Run is never reached: a call goes through Prepare, so that its send is on record.
