@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,8 @@ type actor struct {
 
 	mu      sync.Mutex
 	recheck bool // waiting work is looked at once more
+
+	rests atomic.Bool // it has looked at all there is, and waits for somebody else or for a time
 
 	// inherited holds the runs that were there when this ownership began and have not been decided on yet. Loop goroutine only.
 	inherited map[RunID]bool
@@ -95,6 +98,8 @@ func (a *actor) loop() {
 
 // idle waits for a ring, for a due time, or for the end.
 func (a *actor) idle(due time.Time) {
+	a.rests.Store(true)
+	defer a.rests.Store(false)
 	var timer <-chan time.Time
 	if !due.IsZero() {
 		t := time.NewTimer(max(due.Sub(a.e.Now()), time.Millisecond))

@@ -277,6 +277,15 @@ func (e *Engine) Owns(id SessionID) bool {
 	return e.actors[id] != nil
 }
 
+// Rests tells whether this instance has looked at all the work of a session since it owns it and now waits: for a person, for a time, or
+// for work. It says so of sessions that it does not own, too.
+func (e *Engine) Rests(id SessionID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.actors[id]
+	return a == nil || a.rests.Load()
+}
+
 func (e *Engine) forget(a *actor) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -136,9 +136,12 @@ func (c *call) await(ctx context.Context, p Approval) (Approval, error) {
 		if c.t.yield.Load() {
 			return now, errYield
 		}
+		c.t.a.rests.Store(true)
 		select {
 		case <-c.t.nudge:
+			c.t.a.rests.Store(false)
 		case <-ctx.Done():
+			c.t.a.rests.Store(false)
 			return now, context.Cause(ctx)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/proc"
+	"holdfast/internal/store"
 )
 
 // version is set by the release build.
@@ -37,12 +38,19 @@ func run(args []string) int {
 	root.SetArgs(args)
 	err := root.Execute()
 	var u usageError
+	var exit exitError
+	var open *store.OpenError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &exit):
+		return exit.code
 	case errors.As(err, &u):
 		fmt.Fprintf(os.Stderr, "holdfast: %v\nRun 'holdfast --help' for what there is.\n", err)
 		return exitUsage
+	case errors.As(err, &open):
+		fmt.Fprintf(os.Stderr, "holdfast: %s: %s\n%s\n", open.Code, open.Message, open.Action)
+		return exitFailed
 	}
 	fmt.Fprintf(os.Stderr, "holdfast: %v\n", err)
 	return exitFailed
@@ -56,7 +64,7 @@ func rootCommand() *cobra.Command {
 		Long: "Holdfast is a coding agent that code editors launch over stdio (ACP). Sessions and goals live in a store on this machine:\n" +
 			"kill it, close the editor, and the next launch goes on where it was.",
 		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isTerminal(os.Stdin) {
 				return cmd.Help()
@@ -78,6 +86,7 @@ func rootCommand() *cobra.Command {
 				return demo(cmd.Context(), model)
 			}},
 		demoServerCommand(),
+		workCommand(&model), goalsCommand(), sessionsCommand(),
 		&cobra.Command{Use: "version", Short: "Print the version", Args: noArgs,
 			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "holdfast", version) }},
 	)

@@ -171,7 +171,7 @@ func systemPrompt(s session.Session) string {
 func (n *node) watch(ctx context.Context, home string) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for seconds := 0; ; {
+	for seconds, known := 0, 0; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -187,10 +187,12 @@ func (n *node) watch(ctx context.Context, home string) {
 				continue
 			}
 			n.engine.SetShared(len(others) > 0)
-			if n.bury(ctx, home, others); seconds%5 == 0 && len(others) > 0 {
-				n.engine.Ring() // a lost doorbell costs delay only
+			n.bury(ctx, home, others)
+			if len(others) < known || seconds%5 == 0 && len(others) > 0 { // one let go in order; a lost doorbell costs delay only
+				n.engine.Ring()
 				n.takeUnowned(ctx)
 			}
+			known = len(others)
 		}
 	}
 }

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/goals"
+	"holdfast/internal/store"
+	"holdfast/session"
+)
+
+func goalsCommand() *cobra.Command {
+	return group("goals", "List goals, set one, and steer them",
+		"Goals go on over many turns and restarts until an independent review accepts them. A goal may be named by the first 8 or more\n"+
+			"characters of its id. These commands store what you want; a process that executes acts on it: an editor's agent, or 'holdfast work'.",
+		goalsList(), goalsShow(), goalsCreate(),
+		goalsAction("pause", "Stop a goal until it is resumed"), goalsAction("resume", "Go on with a paused or blocked goal"),
+		goalsAction("end", "End a goal for good"), goalsAction("verify", "Ask for an independent review now"),
+		goalsAction("retry", "Try again what a block or a wait held up"), goalsRevise(), goalsWaive())
+}
+
+func goalsList() *cobra.Command {
+	var status string
+	var limit int
+	cmd := &cobra.Command{Use: "list", Short: "List the goals of every session, newest first", Args: noArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		known := []string{"", "active", "paused", "blocked", "achieved", "cancelled", "budget_exhausted"}
+		if err := oneOf("--status", status, known); err != nil {
+			return err
+		}
+		return reading(cmd, func(ctx context.Context, c *cli) error {
+			all, more, err := c.listGoals(ctx, goals.Status(status), limit)
+			if err != nil {
+				return err
+			}
+			c.more(more)
+			return c.show(all, func(w io.Writer) {
+				var rows [][]string
+				for _, g := range all {
+					rows = append(rows, []string{g.GoalID, string(g.Status), g.Phase, or(string(g.ReasonCode), "-"), g.NextAction.Owner, line(g.Objective, 60)})
+				}
+				table(w, []string{"GOAL", "STATUS", "PHASE", "REASON", "NEXT", "OBJECTIVE"}, rows)
+			})
+		})
+	}
+	cmd.Flags().StringVar(&status, "status", "", "only goals that are active, paused, blocked, achieved or cancelled")
+	limitFlag(cmd, &limit)
+	jsonFlag(cmd)
+	return cmd
+}
+
+func (c *cli) listGoals(ctx context.Context, status goals.Status, limit int) ([]goals.View, bool, error) {
+	if c.db == nil {
+		return []goals.View{}, false, nil
+	}
+	return pages(limit, func(cursor string, n int) ([]goals.View, string, error) { return c.goals.List(ctx, status, cursor, n) })
+}
+
+func oneOf(flag, given string, known []string) error {
+	for _, k := range known {
+		if given == k {
+			return nil
+		}
+	}
+	return usageError{fmt.Errorf("%s is %q; it takes %s", flag, given, strings.Join(known[1:], ", "))}
+}
+
+func goalsShow() *cobra.Command {
+	var history bool
+	cmd := &cobra.Command{Use: "show GOAL", Short: "Show a goal with its requirements", Args: takes(1, "the id of a goal")}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return reading(cmd, func(ctx context.Context, c *cli) error {
+			id, err := c.id(ctx, store.RecordGoal, args[0])
+			if err != nil {
+				return err
+			}
+			get := c.goals.Get
+			if history {
+				get = c.goals.History
+			}
+			v, err := get(ctx, id, "")
+			if err != nil {
+				return err
+			}
+			return c.showGoal(v)
+		})
+	}
+	cmd.Flags().BoolVar(&history, "history", false, "with the timeline: attempts, requests, calls")
+	jsonFlag(cmd)
+	return cmd
+}
+
+func (c *cli) showGoal(v goals.View) error {
+	return c.show(v, func(w io.Writer) {
+		p := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
+		p("goal       %s\nsession    %s\nobjective  %s", v.GoalID, v.SessionID, strings.ReplaceAll(plain(v.Objective), "\n", "\n           "))
+		p("status     %s, %s (revision %d, control version %d)", v.Status, v.Phase, v.Revision, v.ControlVersion)
+		if v.Reason != "" || v.ReasonCode != "" {
+			p("reason     %s %s", or(string(v.ReasonCode), "-"), line(v.Reason, 400))
+		}
+		p("next       %s: %s", v.NextAction.Owner, or(strings.Join(v.NextAction.Allowed, ", "), "nothing"))
+		unknown := ""
+		if v.Usage.Unknown > 0 {
+			unknown = fmt.Sprintf("; unknown for %d more requests", v.Usage.Unknown)
+		}
+		least := "at least "
+		if v.ActiveSeconds.Exact {
+			least = ""
+		}
+		p("usage      %d tokens in, %d out%s; active for %s%s", v.Usage.Input, v.Usage.Output, unknown, least, time.Duration(v.ActiveSeconds.AtLeast)*time.Second)
+		for _, r := range v.Requirements {
+			p("  %-8s %-9s %-8s %s", r.Result, r.ID, r.Kind, line(r.Text, 100))
+		}
+		for _, m := range v.History {
+			p("  %s %-8s %-12s %-12s %s", clock(m.At), m.What, m.Kind, m.State, line(m.Title, 80))
+		}
+	})
+}
+
+func goalsCreate() *cobra.Command {
+	var p goals.CreateParams
+	var cwd, mode, sess string
+	var commands, files, words []string
+	cmd := &cobra.Command{Use: "create [OBJECTIVE|-]", Short: "Set a goal; it starts as soon as a process executes",
+		Long: "Set a goal in a session of its own, in the current directory or the one that --cwd names. The objective is an argument, or\n" +
+			"--objective, or '-' to read it from standard input. With the same --idempotency-key the same goal comes back.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{errors.New("the objective is one argument; put it in quotes")}
+			}
+			return nil
+		}}
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if len(args) == 1 {
+			if p.Objective != "" {
+				return usageError{errors.New("the objective was given twice")}
+			}
+			p.Objective = args[0]
+		}
+		if p.Objective == "-" {
+			if p.Objective, err = readObjective(cmd.InOrStdin()); err != nil {
+				return err
+			}
+		}
+		if strings.TrimSpace(p.Objective) == "" {
+			return usageError{errors.New("say what is to be achieved: holdfast goals create \"…\", or '-' to read it from standard input")}
+		}
+		if sess != "" && cmd.Flags().Changed("cwd") {
+			return usageError{errors.New("a goal is set in a session or in a directory: --session or --cwd, not both")}
+		}
+		if err := oneOf("--mode", mode, append([]string{""}, modes()...)); err != nil {
+			return err
+		}
+		p.Mode, p.Requirements = session.Mode(mode), required(commands, files, words)
+		if sess == "" {
+			if p.Cwd, err = directory(cwd); err != nil {
+				return err
+			}
+		} else if mode != "" {
+			return usageError{errors.New("a session has its mode; 'holdfast sessions mode' changes it")}
+		}
+		return writing(cmd, func(ctx context.Context, c *cli) error {
+			if sess != "" {
+				id, err := c.id(ctx, store.RecordSession, sess)
+				if err != nil {
+					return err
+				}
+				p.Session = session.SessionID(id)
+			}
+			v, err := c.goals.Create(ctx, p)
+			if err != nil {
+				return goalError(err)
+			}
+			c.stored(ctx, v.SessionID)
+			return c.showGoal(v)
+		})
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.Objective, "objective", "", "what is to be achieved; '-' reads it from standard input")
+	f.StringVar(&cwd, "cwd", ".", "directory to work in; makes a session for the goal")
+	f.StringVar(&sess, "session", "", "session to set it in, instead of a new one")
+	f.StringVar(&mode, "mode", "", "mode of the new session: "+strings.Join(modes(), ", ")+" (default ask)")
+	f.StringArrayVar(&commands, "require-command", nil, "a command that must exit with 0 (repeatable)")
+	f.StringArrayVar(&files, "require-file", nil, "PATH that must exist, or PATH:REGEX that must match (repeatable)")
+	f.StringArrayVar(&words, "require", nil, "what must hold, in words; an independent review judges it (repeatable)")
+	f.StringVar(&p.IdempotencyKey, "idempotency-key", "", "the same key gives the same goal, however often it is sent")
+	f.BoolVar(&p.Replace, "replace", false, "end the session's unfinished goal first")
+	jsonFlag(cmd)
+	return cmd
+}
+
+const maxObjective = 1 << 20
+
+func readObjective(r io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxObjective+1))
+	if err != nil {
+		return "", fmt.Errorf("read the objective: %w", err)
+	}
+	if len(b) > maxObjective {
+		return "", fmt.Errorf("the objective is longer than %d bytes; put the text into a file of the project and name it", maxObjective)
+	}
+	return strings.TrimRight(string(b), "\n"), nil
+}
+
+func required(commands, files, words []string) (out []goals.Requirement) {
+	for _, c := range commands {
+		out = append(out, goals.Requirement{Kind: goals.KindCommand, Command: c})
+	}
+	for _, f := range files {
+		path, pattern, _ := strings.Cut(f, ":")
+		out = append(out, goals.Requirement{Kind: goals.KindFile, Path: path, Pattern: pattern})
+	}
+	for _, t := range words {
+		out = append(out, goals.Requirement{Kind: goals.KindSemantic, Text: t})
+	}
+	return out
+}
+
+// directory is an existing directory as an absolute path.
+func directory(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the directory: %w", err)
+	}
+	st, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("the directory %s does not exist; create it or name another with --cwd", abs)
+	case err != nil:
+		return "", fmt.Errorf("the directory %s cannot be read", abs)
+	case !st.IsDir():
+		return "", fmt.Errorf("%s is not a directory", abs)
+	}
+	return abs, nil
+}
+
+// stored says what stands between a stored control and its execution.
+func (c *cli) stored(ctx context.Context, id session.SessionID) {
+	warnIdle(ctx, c.errs, c.home, c.db)
+	_ = c.st.Read(ctx, func(tx session.Tx) error { // only a remark
+		s, err := tx.Session(id)
+		if err == nil && s.Closed {
+			_, _ = fmt.Fprintf(c.errs, "holdfast: an editor closed session %s; it goes on when it is opened in an editor again\n", id)
+		}
+		return err
+	})
+}
+
+// goalError puts what a person can do in place of a member's name.
+func goalError(err error) error {
+	var pe *goals.ParamError
+	if !errors.As(err, &pe) {
+		return err
+	}
+	flags := map[string]string{"objective": "--objective", "reason": "--reason", "requirementId": "the requirement's id"}
+	return usageError{fmt.Errorf("%s: %s", or(flags[pe.Member], pe.Member), pe.Message)}
+}
+
+func goalsAction(action, short string) *cobra.Command {
+	cmd := &cobra.Command{Use: action + " GOAL", Short: short, Args: takes(1, "the id of a goal")}
+	var p goals.UpdateParams
+	p.Action = action
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return updateGoal(cmd, args[0], p) }
+	if action == "pause" || action == "end" {
+		cmd.Flags().StringVar(&p.Reason, "reason", "", "why, for the record")
+	}
+	expect(cmd, &p.Expected)
+	return cmd
+}
+
+func expect(cmd *cobra.Command, version *int64) {
+	cmd.Flags().Int64Var(version, "expect", 0, "control version that you saw; with another one nothing changes")
+	jsonFlag(cmd)
+}
+
+func updateGoal(cmd *cobra.Command, typed string, p goals.UpdateParams) error {
+	return writing(cmd, func(ctx context.Context, c *cli) (err error) {
+		if p.Goal, err = c.id(ctx, store.RecordGoal, typed); err != nil {
+			return err
+		}
+		v, err := c.goals.Update(ctx, p)
+		if err != nil {
+			return goalError(err)
+		}
+		if v.Status == goals.Active {
+			c.stored(ctx, v.SessionID)
+		}
+		return c.showGoal(v)
+	})
+}
+
+func goalsRevise() *cobra.Command {
+	p := goals.UpdateParams{Action: "revise"}
+	var commands, files, words []string
+	var none bool
+	cmd := &cobra.Command{Use: "revise GOAL --reason TEXT", Short: "Change the objective or the requirements; nothing accepted carries over",
+		Long: "Change the objective or the requirements. Requirements that are given replace all that there were; without any, they stay.",
+		Args: takes(1, "the id of a goal")}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p.Requirements = required(commands, files, words)
+		if none {
+			if p.Requirements != nil {
+				return usageError{errors.New("--no-requirements and a requirement contradict each other")}
+			}
+			p.Requirements = []goals.Requirement{}
+		}
+		if p.Objective == "" && p.Requirements == nil {
+			return usageError{errors.New("say what changes: --objective, --require-command, --require-file, --require or --no-requirements")}
+		}
+		return updateGoal(cmd, args[0], p)
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.Objective, "objective", "", "the new objective")
+	f.StringVar(&p.Reason, "reason", "", "why; required")
+	f.StringArrayVar(&commands, "require-command", nil, "a command that must exit with 0 (repeatable)")
+	f.StringArrayVar(&files, "require-file", nil, "PATH that must exist, or PATH:REGEX that must match (repeatable)")
+	f.StringArrayVar(&words, "require", nil, "what must hold, in words (repeatable)")
+	f.BoolVar(&none, "no-requirements", false, "nothing but the objective itself")
+	expect(cmd, &p.Expected)
+	return cmd
+}
+
+func goalsWaive() *cobra.Command {
+	p := goals.UpdateParams{Action: "waive"}
+	cmd := &cobra.Command{Use: "waive GOAL REQUIREMENT --reason TEXT", Short: "Take a requirement out of acceptance",
+		Args: takes(2, "the id of a goal and the id of a requirement")}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p.RequirementID = args[1]
+		return updateGoal(cmd, args[0], p)
+	}
+	cmd.Flags().StringVar(&p.Reason, "reason", "", "why; required")
+	expect(cmd, &p.Expected)
+	return cmd
+}
+
+func modes() (out []string) {
+	for _, m := range session.Modes {
+		out = append(out, string(m))
+	}
+	return out
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"holdfast/goals"
+	"holdfast/session"
+)
+
+// wait is work that is stored and does not go on by itself: what for, whose move it is, and what to run.
+type wait struct {
+	SessionID  session.SessionID  `json:"sessionId"`
+	GoalID     string             `json:"goalId"` // "" when it is a prompt that waits
+	ApprovalID session.ApprovalID `json:"approvalId"`
+	Cwd        string             `json:"cwd"`
+	State      string             `json:"state"` // waiting, paused, blocked, closed
+	ReasonCode session.Code       `json:"reasonCode"`
+	Sentence   string             `json:"sentence"` // what the code means; what the work itself says is in 'goals show' and 'sessions show'
+	NextOwner  string             `json:"nextOwner"`
+	Allowed    []string           `json:"allowed"`
+	Command    string             `json:"command"`
+	PID        int                `json:"pid"` // live process that has the session, 0 for none
+}
+
+// needsPerson tells whether a person has to act before it goes on. What the user paused rests because the user wants it so.
+func (w wait) needsPerson() bool { return w.NextOwner == "user" && w.State != "paused" }
+
+func (w wait) String() string {
+	what := "session " + string(w.SessionID)
+	if w.GoalID != "" {
+		what = "goal " + w.GoalID
+	}
+	s := fmt.Sprintf("%s: %s (%s) %s %s", what, w.State, w.ReasonCode, w.Sentence, w.Command)
+	if w.PID != 0 {
+		s += fmt.Sprintf(" [process %d has it]", w.PID)
+	}
+	return s
+}
+
+// waits lists everything unfinished that does not go on by itself, in every session. alive are the live processes by id.
+func waits(ctx context.Context, st session.Store, svc *goals.Service, alive map[session.InstanceID]process) ([]wait, error) {
+	out := []wait{}
+	seen := map[session.SessionID]session.Code{}
+	all, _, err := pages(0, func(cursor string, n int) ([]goals.View, string, error) { return svc.List(ctx, "", cursor, n) })
+	if err != nil {
+		return nil, err
+	}
+	err = st.Read(ctx, func(tx session.Tx) error {
+		out = out[:0]
+		for _, g := range all {
+			if g.Status.Ended() || g.Status == goals.Active && g.Phase != "waiting" {
+				continue
+			}
+			if g.ReasonCode == session.CodeApproval || g.ReasonCode == session.CodeModelRetry {
+				continue // asked about below; goes on by itself
+			}
+			s, err := tx.Session(g.SessionID)
+			if err != nil {
+				return err
+			}
+			w := wait{SessionID: s.ID, GoalID: g.GoalID, Cwd: s.Cwd, State: string(g.Status), ReasonCode: g.ReasonCode, NextOwner: g.NextAction.Owner,
+				Allowed: g.NextAction.Allowed, PID: alive[s.Owner].PID}
+			if g.Status == goals.Active {
+				w.State = "waiting"
+			}
+			w.advise(s)
+			seen[s.ID] = g.ReasonCode
+			out = append(out, w)
+		}
+		more, err := sessionWaits(tx, alive, seen)
+		out = append(out, more...)
+		return err
+	})
+	return out, err
+}
+
+// sessionWaits lists open questions, and prompts that wait.
+func sessionWaits(tx session.Tx, alive map[session.InstanceID]process, seen map[session.SessionID]session.Code) (out []wait, err error) {
+	asked, err := tx.PendingApprovals()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range asked {
+		s, err := tx.Session(p.Session)
+		if err != nil {
+			return nil, err
+		}
+		r, err := tx.Run(p.Run)
+		if err != nil {
+			return nil, err
+		}
+		if r.Desired != session.DesiredRun || s.Closed {
+			continue
+		}
+		w := wait{SessionID: s.ID, GoalID: r.Goal, ApprovalID: p.ID, Cwd: s.Cwd, State: "waiting", ReasonCode: session.CodeApproval,
+			NextOwner: "user", Allowed: session.Options(p), PID: alive[s.Owner].PID}
+		w.advise(s)
+		out = append(out, w)
+	}
+	ids, err := tx.Busy()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		s, err := tx.Session(id)
+		if err != nil {
+			return nil, err
+		}
+		v, err := session.ViewSession(tx, s)
+		if err != nil {
+			return nil, err
+		}
+		if v.State != "closed" && v.State != "waiting" || v.PendingApprovals > 0 && !s.Closed || v.NextOwner != "user" || seen[id] == v.ReasonCode {
+			continue
+		}
+		w := wait{SessionID: id, Cwd: s.Cwd, State: v.State, ReasonCode: v.ReasonCode, NextOwner: v.NextOwner, Allowed: v.Allowed, PID: alive[s.Owner].PID}
+		w.advise(s)
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// advise fills in what the code means and the command that moves the work.
+func (w *wait) advise(s session.Session) {
+	d := session.Diagnostics[w.ReasonCode]
+	w.Sentence = or(d.Sentence, "It waits.")
+	again := "holdfast sessions send " + string(w.SessionID) + " TEXT, after holdfast stop " + string(w.SessionID)
+	if w.GoalID != "" {
+		again = "holdfast goals retry " + w.GoalID
+	}
+	end := "holdfast stop " + string(w.SessionID)
+	switch {
+	case w.ReasonCode == session.CodeApproval:
+		w.Command = "holdfast sessions answer " + string(w.ApprovalID) + " " + strings.Join(w.Allowed, "|")
+	case w.State == "paused":
+		w.Command = "holdfast goals resume " + w.GoalID
+	case w.ReasonCode == session.CodeClosedByClient:
+		w.Command = "open the session in an editor, or give it up: " + end
+	case w.ReasonCode == session.CodeEnvironment:
+		w.Command = fmt.Sprintf("holdfast work --model %s/%s, with the endpoint and the key it began with", s.Profile.Provider, s.Profile.Name)
+	case w.ReasonCode == session.CodeDirectoryMissing:
+		w.Command = "put " + line(s.Cwd, 300) + " back, then holdfast work"
+	case w.ReasonCode == session.CodeModelUnavailable:
+		w.Command = "set up a model, then holdfast work"
+	case w.ReasonCode == session.CodeOtherHost:
+		w.Command = "go on there"
+	default:
+		w.Command = again
+	}
+}

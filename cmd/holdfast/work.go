@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/goals"
+	"holdfast/internal/provider"
+	"holdfast/internal/store"
+	"holdfast/session"
+)
+
+func workCommand(model *string) *cobra.Command {
+	var watch, asJSON bool
+	cmd := &cobra.Command{Use: "work", Short: "Go on with all wanted work, without an editor", Args: noArgs,
+		Long: "Go on with every session and goal whose work is still wanted, as an editor's agent would, with no editor there. It ends when nothing\n" +
+			"can go on by itself any more: all of it has ended, is paused, or waits for a person. For each thing that still waits it prints one\n" +
+			"line: what for, and the command that moves it.\n\n" +
+			"Sessions that a live process has are left to it, and sessions that an editor closed wait for an editor. SIGTERM and SIGINT are no\n" +
+			"stop: the work stays wanted.\n\n" +
+			"Exit codes: 0 nothing needs you; 3 something needs you (its line says what); 1 it could not work; 2 the command line makes no sense.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return work(cmd.OutOrStdout(), *model, watch, asJSON) }}
+	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and take up whatever is stored later")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+// work executes until nothing goes on by itself, or until a signal.
+func work(out io.Writer, model string, watch, asJSON bool) (err error) {
+	if _, err := provider.Resolve(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
+		return err // before anything is taken over
+	}
+	home, err := homeDir()
+	if err != nil {
+		return err
+	}
+	log, logFile := openLog(home)
+	defer func() { _ = logFile.Close() }()
+	signal.Ignore(syscall.SIGPIPE) // a reader that goes away ends the lines, not the work
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer stop()
+	n, err := openNode(ctx, home, kindWork, model, log)
+	if err != nil {
+		return err
+	}
+	w := &worker{node: n, home: home, out: out, json: asJSON, watch: watch, st: store.Store{DB: n.db}, shown: map[session.SessionID]string{}}
+	left, err := w.run(ctx)
+	err = errors.Join(err, n.close()) // lets go first: what the lines name is free to be moved when they are read
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	return w.report(left)
+}
+
+// worker watches what the node does, for a person.
+type worker struct {
+	node  *node
+	home  string
+	out   io.Writer
+	json  bool
+	watch bool
+	st    store.Store
+	shown map[session.SessionID]string // what was last said about a session
+}
+
+// How often it looks: often while work runs, seldom while it only stays.
+const (
+	lookAt    = 200 * time.Millisecond
+	lookIdle  = 2 * time.Second
+	maxUnread = 20 // looks in a row that may fail
+)
+
+// run returns what is left when nothing goes on by itself any more, or nothing after a signal.
+func (w *worker) run(ctx context.Context) ([]wait, error) {
+	w.node.recover(ctx, w.home)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for unread := 0; ; {
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-timer.C:
+		}
+		next := lookAt
+		switch moves, err := w.look(ctx); {
+		case ctx.Err() != nil:
+			return nil, nil
+		case err != nil:
+			if unread++; unread >= maxUnread {
+				return nil, err
+			}
+		case moves:
+			unread = 0
+		case !w.watch:
+			return w.left(ctx)
+		default:
+			unread, next = 0, lookIdle
+		}
+		timer.Reset(next)
+	}
+}
+
+// place is where a session stands, without what was said in it.
+type place struct {
+	view session.SessionView
+	goal string
+}
+
+// look tells whether anything goes on here or is to be taken up, and says what has changed.
+func (w *worker) look(ctx context.Context) (moves bool, err error) {
+	var places []place
+	owners := map[session.InstanceID]session.InstanceRow{}
+	free := false
+	err = w.st.Read(ctx, func(tx session.Tx) error {
+		moves, places = false, nil
+		ids, err := tx.Unowned()
+		if err != nil {
+			return err
+		}
+		free = len(ids) > 0
+		mine, err := tx.OwnedBy(w.node.engine.Self.ID)
+		if err != nil {
+			return err
+		}
+		for _, id := range mine {
+			m, err := session.Moves(tx, id)
+			if err != nil {
+				return err
+			}
+			moves = moves || m || !w.node.engine.Rests(id)
+			p, err := placeOf(tx, id)
+			if err != nil {
+				return err
+			}
+			places = append(places, p)
+		}
+		busy, err := tx.Busy()
+		if err != nil {
+			return err
+		}
+		for _, id := range busy {
+			s, err := tx.Session(id)
+			if err != nil {
+				return err
+			}
+			if s.Owner == "" || s.Owner == w.node.engine.Self.ID {
+				continue
+			}
+			if owners[s.Owner], err = tx.Instance(s.Owner); err != nil && !errors.Is(err, session.ErrNotFound) {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	for id, row := range owners {
+		if liveness(w.home, row) == isDead {
+			w.node.bury(ctx, w.home, []string{string(id)})
+			moves = true
+		}
+	}
+	if free {
+		w.node.takeUnowned(ctx)
+		moves = true
+	}
+	for _, p := range places {
+		w.say(p)
+	}
+	return moves, nil
+}
+
+func placeOf(tx session.Tx, id session.SessionID) (p place, err error) {
+	s, err := tx.Session(id)
+	if err != nil {
+		return p, err
+	}
+	if p.view, err = session.ViewSession(tx, s); err != nil {
+		return p, err
+	}
+	gtx, ok := tx.(goals.Tx)
+	if !ok {
+		return p, nil
+	}
+	all, err := gtx.Goals(id)
+	if n := len(all); n > 0 {
+		p.goal = string(all[n-1].Status)
+	}
+	return p, err
+}
+
+// event is one line about work that goes on.
+type event struct {
+	Event      string            `json:"event"` // state
+	At         time.Time         `json:"at"`
+	SessionID  session.SessionID `json:"sessionId"`
+	Cwd        string            `json:"cwd"`
+	State      string            `json:"state"`
+	ReasonCode session.Code      `json:"reasonCode"`
+	GoalStatus string            `json:"goalStatus"`
+}
+
+// say prints where a session stands when that has changed.
+func (w *worker) say(p place) {
+	key := p.view.State + string(p.view.ReasonCode) + p.goal
+	if w.shown[p.view.SessionID] == key {
+		return
+	}
+	w.shown[p.view.SessionID] = key
+	e := event{"state", time.Now().UTC(), p.view.SessionID, p.view.Cwd, p.view.State, p.view.ReasonCode, p.goal}
+	if w.json {
+		w.encode(e)
+		return
+	}
+	s := fmt.Sprintf("%s session %s %s", e.At.Local().Format("15:04:05"), e.SessionID, e.State)
+	if e.ReasonCode != "" {
+		s += " (" + string(e.ReasonCode) + ")"
+	}
+	if e.GoalStatus != "" {
+		s += ", goal " + e.GoalStatus
+	}
+	_, _ = fmt.Fprintf(w.out, "%s, in %s\n", s, line(e.Cwd, 200))
+}
+
+func (w *worker) encode(v any) { _ = json.NewEncoder(w.out).Encode(v) } // a reader that went away is no reason to end
+
+// left is what does not go on by itself, while this process still has the store.
+func (w *worker) left(ctx context.Context) ([]wait, error) {
+	all, err := processes(ctx, w.home, w.node.db)
+	if err != nil {
+		return nil, err
+	}
+	alive := map[session.InstanceID]process{}
+	for _, p := range all {
+		if p.State == lives && p.ID != w.node.engine.Self.ID {
+			alive[p.ID] = p
+		}
+	}
+	return waits(ctx, w.st, w.node.goals, alive)
+}
+
+// waitEvent is a wait as one line.
+type waitEvent struct {
+	Event string `json:"event"` // waits
+	wait
+}
+
+// report prints what still waits. What a live process has is for that process to ask about.
+func (w *worker) report(left []wait) error {
+	person := false
+	for _, l := range left {
+		person = person || l.needsPerson() && l.PID == 0
+		if w.json {
+			w.encode(waitEvent{"waits", l})
+		} else {
+			_, _ = fmt.Fprintln(w.out, l)
+		}
+	}
+	if person {
+		return exitError{exitPerson}
+	}
+	return nil
+}

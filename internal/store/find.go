@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Record is a kind of record whose ids people type.
+type Record string
+
+// The kinds of records that can be looked up by the beginning of an id.
+const (
+	RecordSession  Record = "session"
+	RecordGoal     Record = "goal"
+	RecordEffect   Record = "effect"
+	RecordApproval Record = "approval"
+)
+
+// The ids are hexadecimal digits and dashes, all of them before "~".
+const beginsWith = ` WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id LIMIT ?2`
+
+var findByID = map[Record]string{
+	RecordSession:  `SELECT id FROM sessions` + beginsWith,
+	RecordGoal:     `SELECT id FROM goals` + beginsWith,
+	RecordEffect:   `SELECT id FROM effects` + beginsWith,
+	RecordApproval: `SELECT id FROM approvals` + beginsWith,
+}
+
+// Find lists the ids of a kind that begin with prefix, at most limit of them.
+func (d *DB) Find(ctx context.Context, kind Record, prefix string, limit int) (ids []string, err error) {
+	err = d.Read(ctx, func(tx *sql.Tx) (err error) {
+		ids, err = list(&Tx{tx}, "find "+string(kind), text[string], findByID[kind], prefix, limit)
+		return err
+	})
+	return ids, err
+}
+
+// SchemaVersion is the schema that this binary writes.
+func SchemaVersion() int {
+	s, err := loadSchema(embedded)
+	if err != nil {
+		return 0 // a mistake in the build; Open says which
+	}
+	return len(s)
+}
+
+const quickCheck = `PRAGMA quick_check(20)`
+
+// Check looks through the whole store for damage, however large it is. It returns one line per fault, none when all is well.
+func (d *DB) Check(ctx context.Context) (faults []string, err error) {
+	err = d.Read(ctx, func(tx *sql.Tx) (err error) {
+		faults, err = list(&Tx{tx}, "check the store", text[string], quickCheck)
+		return err
+	})
+	if len(faults) == 1 && faults[0] == "ok" {
+		faults = nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look through the store: %w", err)
+	}
+	return faults, nil
+}
