@@ -78,6 +78,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		&cobra.Command{Use: "acp", Short: "Serve an editor over stdin and stdout", Args: noArgs,
 			RunE: func(*cobra.Command, []string) error { return serveACP(model) }},
+		mcpCommand(&model),
 		&cobra.Command{Use: "demo", Short: "Show a goal that survives kill -9, in a temporary repository", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				if !cmd.Flags().Changed("model") {

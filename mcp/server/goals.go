@@ -1,0 +1,213 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"holdfast/goals"
+	"holdfast/session"
+)
+
+type requirement struct {
+	ID      string          `json:"id,omitempty" jsonschema:"a name for it; one is made when missing"`
+	Kind    requirementKind `json:"kind" jsonschema:"how it is decided: by a command's exit code, by a file's content, or by an independent review"`
+	Text    string          `json:"text,omitempty" jsonschema:"what must hold, in words; needed for semantic"`
+	Command string          `json:"command,omitempty" jsonschema:"for command: the shell command that must exit with 0"`
+	Path    string          `json:"path,omitempty" jsonschema:"for file: the file that must exist, inside the session's directories"`
+	Pattern string          `json:"pattern,omitempty" jsonschema:"for file: a regular expression its content must match"`
+}
+
+// requirements keeps the difference between none and not given, which a revision needs.
+func requirements(given []requirement) []goals.Requirement {
+	if given == nil {
+		return nil
+	}
+	out := []goals.Requirement{}
+	for _, r := range given {
+		out = append(out, goals.Requirement{ID: r.ID, Kind: goals.Kind(r.Kind), Text: r.Text, Command: r.Command, Path: r.Path, Pattern: r.Pattern})
+	}
+	return out
+}
+
+type createGoal struct {
+	SessionID      session.SessionID `json:"sessionId,omitempty" jsonschema:"the session to work in; or name a cwd"`
+	Cwd            string            `json:"cwd,omitempty" jsonschema:"absolute path of a directory the user trusts; a session is made for the goal"`
+	Objective      string            `json:"objective" jsonschema:"what is to be achieved, in words; it is always a requirement itself"`
+	Mode           mode              `json:"mode,omitempty" jsonschema:"what goes on without asking, for a session made by cwd: ask (default), edit or plan"`
+	Requirements   []requirement     `json:"requirements,omitempty" jsonschema:"what must hold before the goal counts as achieved"`
+	IdempotencyKey string            `json:"idempotencyKey,omitempty" jsonschema:"your own unique name for this request; repeating it returns the same goal"`
+	Replace        bool              `json:"replace,omitempty" jsonschema:"end the session's unfinished goal first"`
+}
+
+type goalRef struct {
+	GoalID    string            `json:"goalId,omitempty" jsonschema:"the goal"`
+	SessionID session.SessionID `json:"sessionId,omitempty" jsonschema:"or its session, for the goal it has or had last"`
+}
+
+// named checks that exactly something was named, and that it exists as that.
+func (r goalRef) named() error {
+	if r.GoalID == "" && r.SessionID == "" {
+		return invalid("goalId", "name a goal or a session")
+	}
+	return nil
+}
+
+// explain names the record that was not found.
+func (r goalRef) explain(err error) error {
+	switch {
+	case !errors.Is(err, session.ErrNotFound) || goals.NoGoal(err):
+		return err
+	case r.GoalID != "":
+		return &missingError{"goalId", "goal", r.GoalID}
+	}
+	return &missingError{"sessionId", "session", string(r.SessionID)}
+}
+
+type getGoal struct {
+	goalRef
+	History bool `json:"history,omitempty" jsonschema:"also attempts, model requests and tool calls in order"`
+}
+
+type updateGoal struct {
+	goalRef
+	Action        action        `json:"action" jsonschema:"what to do; nextAction.allowed and the can members of a goal say what is possible"`
+	Expected      int64         `json:"expectedControlVersion,omitempty" jsonschema:"controlVersion you decided by; a goal that changed since is left alone"`
+	Objective     string        `json:"objective,omitempty" jsonschema:"for revise: the new objective"`
+	Requirements  []requirement `json:"requirements,omitempty" jsonschema:"for revise: all requirements of the new revision; left out they stay"`
+	RequirementID string        `json:"requirementId,omitempty" jsonschema:"for waive: the requirement"`
+	Reason        string        `json:"reason,omitempty" jsonschema:"why; needed for revise and waive"`
+}
+
+type listGoals struct {
+	Status status `json:"status,omitempty" jsonschema:"only goals with this status"`
+	page
+}
+
+type goalResult struct {
+	Goal *goals.View `json:"goal" jsonschema:"the goal, or null when the session has none"`
+}
+
+type changedGoal struct {
+	Goal     goals.View `json:"goal"`
+	Executor Executor   `json:"executor"`
+}
+
+type goalPage struct {
+	Goals      []goals.View `json:"goals"`
+	NextCursor string       `json:"nextCursor,omitempty" jsonschema:"missing on the last page"`
+}
+
+func goalTools() []tool {
+	return []tool{
+		define(tool{name: "create_goal", title: "Create a goal", hints: starts, needs: AuthorityGoals,
+			about: "Hand a durable objective to the coding agent, in a session or in a directory. It is stored and answered at once; the work goes on " +
+				"by itself, over restarts, until an independent review accepts it. Poll get_goal."}, runCreateGoal),
+		define(tool{name: "get_goal", title: "Look at a goal", hints: looks, needs: AuthorityRead,
+			about: "Where a goal stands: status, phase, why it waits and for whom, requirements with evidence, usage."}, runGetGoal),
+		define(tool{name: "update_goal", title: "Steer a goal", hints: starts, needs: AuthorityGoals,
+			about: "Pause, resume, end, verify, retry or revise a goal, or waive a requirement. It is stored before it is answered. End is final. " +
+				"Waive is a person's word and needs authority full."}, runUpdateGoal),
+		define(tool{name: "list_goals", title: "List goals", hints: looks, needs: AuthorityRead,
+			about: "The goals of every session, changed last first, in pages."}, runListGoals),
+	}
+}
+
+func runCreateGoal(ctx context.Context, c call, a createGoal) (changedGoal, error) {
+	p := goals.CreateParams{Session: a.SessionID, Objective: a.Objective, Requirements: requirements(a.Requirements),
+		IdempotencyKey: a.IdempotencyKey, Replace: a.Replace}
+	switch {
+	case a.SessionID != "" && a.Cwd != "":
+		return changedGoal{}, invalid("cwd", "name a session or a cwd, not both")
+	case a.SessionID != "":
+		if err := c.inSession(ctx, a); err != nil {
+			return changedGoal{}, err
+		}
+	case a.Cwd == "":
+		return changedGoal{}, invalid("cwd", "name a session or a cwd")
+	default:
+		p.Mode = session.Mode(a.Mode)
+		if p.Mode == "" {
+			p.Mode = session.ModeAsk
+		}
+		if err := c.s.mayRun(p.Mode); err != nil {
+			return changedGoal{}, err
+		}
+		var err error
+		if p.Cwd, err = c.trusted(ctx, a.Cwd); err != nil {
+			return changedGoal{}, err
+		}
+	}
+	v, err := c.Goals.Create(ctx, p)
+	if err != nil {
+		return changedGoal{}, goalRef{SessionID: a.SessionID}.explain(err)
+	}
+	return c.changed(ctx, v)
+}
+
+// mayRun refuses work that would not ask.
+func (s *Server) mayRun(m session.Mode) error {
+	if m == session.ModeEdit && !s.o.Authority.allows(AuthorityFull) {
+		return &authorityError{what: "a goal in mode edit, which changes files without asking,", needs: AuthorityFull, has: s.o.Authority}
+	}
+	return nil
+}
+
+// inSession checks a goal for a session that exists: it runs in that session's mode.
+func (c call) inSession(ctx context.Context, a createGoal) error {
+	s, err := c.session(ctx, a.SessionID)
+	if err != nil {
+		return err
+	}
+	if a.Mode != "" && session.Mode(a.Mode) != s.Mode {
+		return invalid("mode", "the session is in mode %s, and its goals run in it; leave mode out, or name a cwd instead", s.Mode)
+	}
+	return c.s.mayRun(s.Mode)
+}
+
+// changed answers a control with who will act on it.
+func (c call) changed(ctx context.Context, v goals.View) (changedGoal, error) {
+	e, err := c.Executor(ctx)
+	return changedGoal{v, e}, err
+}
+
+func runGetGoal(ctx context.Context, c call, a getGoal) (goalResult, error) {
+	if err := a.named(); err != nil {
+		return goalResult{}, err
+	}
+	get := c.Goals.Get
+	if a.History {
+		get = c.Goals.History
+	}
+	v, err := get(ctx, a.GoalID, a.SessionID)
+	if goals.NoGoal(err) {
+		return goalResult{}, nil
+	}
+	if err != nil {
+		return goalResult{}, a.explain(err)
+	}
+	return goalResult{&v}, nil
+}
+
+func runUpdateGoal(ctx context.Context, c call, a updateGoal) (changedGoal, error) {
+	if err := a.named(); err != nil {
+		return changedGoal{}, err
+	}
+	if a.Action == "waive" && !c.s.o.Authority.allows(AuthorityFull) {
+		return changedGoal{}, &authorityError{what: "the action waive", needs: AuthorityFull, has: c.s.o.Authority}
+	}
+	v, err := c.Goals.Update(ctx, goals.UpdateParams{Goal: a.GoalID, Session: a.SessionID, Action: string(a.Action), Expected: a.Expected,
+		Objective: a.Objective, Requirements: requirements(a.Requirements), RequirementID: a.RequirementID, Reason: a.Reason})
+	if err != nil {
+		return changedGoal{}, a.explain(err)
+	}
+	return c.changed(ctx, v)
+}
+
+func runListGoals(ctx context.Context, c call, a listGoals) (goalPage, error) {
+	limit, err := a.limit()
+	if err != nil {
+		return goalPage{}, err
+	}
+	all, next, err := c.Goals.List(ctx, goals.Status(a.Status), a.Cursor, limit)
+	return goalPage{all, next}, err
+}
