@@ -70,7 +70,9 @@ type call struct {
 }
 
 // read runs fn in a read transaction.
-func (c call) read(ctx context.Context, fn func(session.Tx) error) error { return c.Engine.Store.Read(ctx, fn) }
+func (c call) read(ctx context.Context, fn func(session.Tx) error) error {
+	return c.Engine.Store.Read(ctx, fn)
+}
 
 func (s *Server) handler(t tool) mcpgo.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {

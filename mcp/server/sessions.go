@@ -110,7 +110,9 @@ func runGetSession(ctx context.Context, c call, a getSession) (out sessionResult
 }
 
 // place is a cursor in a conversation.
-func place(seq int64) string { return base64.RawURLEncoding.EncodeToString([]byte("seq " + strconv.FormatInt(seq, 10))) }
+func place(seq int64) string {
+	return base64.RawURLEncoding.EncodeToString([]byte("seq " + strconv.FormatInt(seq, 10)))
+}
 
 func parsePlace(s string) (int64, error) {
 	if s == "" {
