@@ -85,20 +85,14 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
-	configured, complaint := configured(home)
-	if complaint != nil {
-		n.log.Error().Err(complaint).Msg("the configuration is ignored")
-	}
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
 	}
 	if executes(kind) {
-		n.box = toolbox.New(toolbox.Options{Configured: configured, Complaint: complaint, Key: key, StateDir: home, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
-			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
-				return n.engine.Resolve(ctx, s, out)
-			}})
+		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
+			Resolve: func(ctx context.Context, s session.Send, out session.Output) error { return n.engine.Resolve(ctx, s, out) }})
 		cfg.Toolbox = n.box
 	}
 	n.engine = session.NewEngine(cfg)

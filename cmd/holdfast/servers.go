@@ -5,9 +5,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/acp"
 	"holdfast/internal/config"
+	"holdfast/mcp/client"
 	"holdfast/mcp/toolbox"
 	"holdfast/session"
 )
@@ -17,20 +19,30 @@ func settings(home string) (config.Config, error) {
 	return config.Load(config.Path(home, userHome()))
 }
 
-// configured lists the MCP servers of the user's configuration, by name.
-func configured(home string) ([]toolbox.Server, error) {
+// letGoServers is how long a server may take to end by itself when its session or this process ends, and again after SIGTERM.
+const letGoServers = 300 * time.Millisecond
+
+// lateGrace is how long the end of a call waits for an answer after a cancel or a timeout. A later one is taken in all the same.
+const lateGrace = 500 * time.Millisecond
+
+// newBox makes what runs external servers, from the user's configuration. A configuration that cannot be used is told to every session.
+func newBox(home string, o toolbox.Options) *toolbox.Box {
 	c, err := settings(home)
 	if err != nil {
-		return nil, err
+		o.Log.Error().Err(err).Msg("the configuration is ignored")
+		o.Complaint = err
 	}
-	var out []toolbox.Server
 	for name, s := range c.MCP.Servers {
 		if !s.Disabled {
-			out = append(out, toolbox.Server{Name: name, Command: s.Command, Args: s.Args, Env: s.Environ(os.LookupEnv)})
+			o.Configured = append(o.Configured, toolbox.Server{Name: name, Command: s.Command, Args: s.Args, Env: s.Environ(os.LookupEnv)})
 		}
 	}
-	slices.SortFunc(out, func(a, b toolbox.Server) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	slices.SortFunc(o.Configured, func(a, b toolbox.Server) int { return strings.Compare(a.Name, b.Name) })
+	seconds := func(n int64) time.Duration { return time.Duration(n) * time.Second }
+	l := c.MCP.Limits
+	o.StateDir, o.Version = home, version
+	o.Limits = client.Limits{Start: seconds(l.Start), Idle: seconds(l.Idle), Call: seconds(l.Call), Grace: lateGrace, EOF: letGoServers, Term: letGoServers}
+	return toolbox.New(o)
 }
 
 // supplied gives the toolbox what an editor hands over; the two adapters do not know each other.

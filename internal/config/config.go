@@ -20,6 +20,8 @@ type Config struct {
 		Servers map[string]Server `toml:"servers"`
 		// Trusted are directories in which MCP clients may start work.
 		Trusted []string `toml:"trusted"`
+		// Limits bound every external server. Zero means the default.
+		Limits Limits `toml:"limits"`
 		// Authority is what MCP clients may do: "read", "goals" or "full".
 		Authority string `toml:"authority"`
 	} `toml:"mcp"`
@@ -33,6 +35,13 @@ type Server struct {
 	// EnvFrom names variables of Holdfast's own environment that are passed on.
 	EnvFrom  []string `toml:"env_from"`
 	Disabled bool     `toml:"disabled"`
+}
+
+// Limits are whole seconds.
+type Limits struct {
+	Start int64 `toml:"start_seconds"` // from the launch of a server to its tool list; default 60
+	Idle  int64 `toml:"idle_seconds"`  // a call without an answer and without progress; default 120
+	Call  int64 `toml:"call_seconds"`  // a call, whatever progress it reports; default 1800
 }
 
 // Environ is the server's configured environment, sorted.
@@ -91,6 +100,9 @@ func Load(path string) (Config, error) {
 		if strings.TrimSpace(s.Command) == "" && !s.Disabled {
 			return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.servers.%s has no command", name)}
 		}
+	}
+	if l := c.MCP.Limits; l.Start < 0 || l.Idle < 0 || l.Call < 0 {
+		return Config{}, &Error{Path: path, Message: "mcp.limits are seconds and cannot be negative"}
 	}
 	if a := c.MCP.Authority; a != "" && !slices.Contains([]string{"read", "goals", "full"}, a) {
 		return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.authority is %q; want read, goals or full", a)}

@@ -27,6 +27,7 @@ type Options struct {
 	Store      session.Store
 	Resolve    func(context.Context, session.Send, session.Output) error // stores a late answer
 	Limits     client.Limits
+	Version    string // ours, as told to servers
 	NewID      func() string
 	Log        zerolog.Logger
 }
@@ -34,6 +35,7 @@ type Options struct {
 // Box runs the servers of every session of this process. Close waits for everything it started.
 type Box struct {
 	Options
+	eras   client.Eras // which definition speaks what
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -170,7 +172,7 @@ func (b *Box) known(ctx context.Context, id session.SessionID) (defs []session.S
 func (b *Box) server(s Server, dir string, changed func()) *client.Server {
 	return client.New(client.Config{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: dir, Secrets: s.secrets()},
 		client.Options{Limits: b.Limits, Tag: string(b.Instance), Children: ChildrenFile(b.StateDir, string(b.Instance)), Late: b.late, Changed: changed,
-			Log: b.Log, Now: time.Now})
+			Log: b.Log, Now: time.Now, Eras: &b.eras, Version: b.Version})
 }
 
 // ChildrenFile is where an instance notes the server processes it starts, so that they can be ended after it died.
