@@ -92,7 +92,9 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}
 	if executes(kind) {
 		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
-			Resolve: func(ctx context.Context, s session.Send, out session.Output) error { return n.engine.Resolve(ctx, s, out) }})
+			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
+				return n.engine.Resolve(ctx, s, out)
+			}})
 		cfg.Toolbox = n.box
 	}
 	n.engine = session.NewEngine(cfg)
