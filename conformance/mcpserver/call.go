@@ -46,6 +46,13 @@ func (s *server) call(m message) {
 	go s.slowly(m, c, a, gone)
 }
 
+// block does nothing for ever. An empty select would be called a deadlock.
+func block() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 func text(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -76,7 +83,7 @@ func (s *server) atOnce(m message, c call, a action) bool {
 		os.Exit(a.N)
 	case "close":
 		_ = os.Stdout.Close()
-		select {}
+		block()
 	case "big":
 		s.answer(m.ID, text(strings.Repeat("b", a.N)))
 	case "wrong_id":
@@ -88,7 +95,7 @@ func (s *server) atOnce(m message, c call, a action) bool {
 		s.answer(m.ID, text("two"))
 	case "deaf":
 		s.answer(m.ID, text("I do not listen any more"))
-		select {}
+		block()
 	case "stderr":
 		fmt.Fprint(os.Stderr, strings.Repeat("e", a.N)+"\n")
 		s.answer(m.ID, text("written"))

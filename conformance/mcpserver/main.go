@@ -64,7 +64,7 @@ func main() {
 	s.begin()
 	s.serve()
 	if s.plan.IgnoreEOF {
-		select {}
+		block()
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *server) serve() {
 		}
 		s.handle(m)
 		if s.plan.Deaf && m.Method == "tools/list" {
-			select {}
+			block()
 		}
 	}
 }

@@ -22,8 +22,6 @@ import (
 // inherits are the names a child gets from our environment. Everything else it needs is configured.
 var inherits = []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"}
 
-const tagName = "HOLDFAST_CHILD"
-
 // child is one process with its group. The goroutine that started it belongs to its thread for as long as the child lives: the
 // parent-death signal is sent when that thread ends. It also waits for the child and ends what the child leaves in its group.
 type child struct {
@@ -232,17 +230,6 @@ func (c *child) end() {
 
 // kill ends a server that is not worth waiting for.
 func (c *child) kill() { c.signal(unix.SIGKILL) }
-
-func within(done <-chan struct{}, limit time.Duration) bool {
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
-}
 
 // drain reads stderr to its end, whoever wants it: a full pipe would stop the server.
 func (c *child) drain(to io.Writer) { _, _ = io.Copy(to, c.stderr) }

@@ -1,12 +1,18 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"holdfast/internal/ident"
 )
+
+// tagName is the variable in the environment of every child that holds the tag of its instance.
+const tagName = "HOLDFAST_CHILD"
 
 // record is one line of a children file. A line without a process announces that one is about to be launched; if our death falls
 // between the two, the tag alone has to find it.
@@ -33,4 +39,62 @@ func announce(path string, r record) error {
 		return fmt.Errorf("note a child: %w", err)
 	}
 	return nil
+}
+
+// Sweep ends the processes that a dead instance left, by its children file, and says how many. Only what is proven to be the instance's
+// is touched: a leader by its start time, the rest of its group by the tag in their environment. The file stays; without an error it is
+// of no more use.
+func Sweep(path string) (ended int, err error) {
+	records, err := children(path)
+	if err != nil || len(records) == 0 {
+		return 0, err
+	}
+	boot, err := ident.BootID()
+	if err != nil {
+		return 0, fmt.Errorf("sweep: %w", err)
+	}
+	space := ident.Self().Space
+	launches := map[string]int{} // by tag; those that have no process yet
+	var known []record
+	for _, r := range records {
+		switch {
+		case r.PID == 0:
+			launches[r.Tag]++
+		case r.Boot != boot: // nothing outlives its boot
+			launches[r.Tag]--
+		case r.Space != space:
+			launches[r.Tag]--
+			err = errors.Join(err, fmt.Errorf("sweep: process %d: %w", r.PID, ident.ErrOtherSpace))
+		default:
+			launches[r.Tag]--
+			known = append(known, r)
+		}
+	}
+	var orphaned []string
+	for tag, n := range launches {
+		if n > 0 && tag != "" {
+			orphaned = append(orphaned, tag)
+		}
+	}
+	n, serr := sweep(known, orphaned)
+	return n, errors.Join(err, serr)
+}
+
+// children reads a file. A last line without an end was cut by the death of its writer; its launch was announced on the line before.
+func children(path string) ([]record, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the children of an instance: %w", err)
+	}
+	var all []record
+	for line := range bytes.Lines(b) {
+		var r record
+		if json.Unmarshal(line, &r) == nil {
+			all = append(all, r)
+		}
+	}
+	return all, nil
 }

@@ -322,3 +322,14 @@ func (c *conn) close(reason string) {
 	c.fail(reason)
 	<-c.gone
 }
+
+func within(done <-chan struct{}, limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}

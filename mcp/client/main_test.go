@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 )
@@ -191,4 +192,9 @@ func (w *world) wantUnknown(o Outcome, reason string) {
 	if o.Answered || !strings.Contains(o.Reason, reason) {
 		w.t.Fatalf("answered %v (%.200s), reason %q; want unknown: %q", o.Answered, o.Answer.Text, o.Reason, reason)
 	}
+}
+
+func callRequest(name string) (r mcp.CallToolRequest) {
+	r.Params.Name = name
+	return r
 }

@@ -39,11 +39,11 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// kind is what a message of the server is.
-type kind int
+// class is what a message of the server is.
+type class int
 
 const (
-	noise kind = iota
+	noise class = iota
 	answer
 	notification
 	request
@@ -59,7 +59,7 @@ type envelope struct {
 }
 
 // open reads the outside of one line.
-func open(line []byte) (envelope, kind) {
+func open(line []byte) (envelope, class) {
 	var e envelope
 	if !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")) || json.Unmarshal(line, &e) != nil {
 		return envelope{}, noise

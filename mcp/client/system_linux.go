@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"holdfast/internal/ident"
 )
 
 func ownGroup() *unix.SysProcAttr { return &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL} }
@@ -73,19 +75,23 @@ func processes() map[int]process {
 		if err != nil {
 			continue // not a process
 		}
-		b, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue // gone, or hidden as another user's
+		if p, ok := lookAt(pid); ok {
+			all[pid] = p
 		}
-		fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-		if len(fields) < 18 {
-			continue
-		}
-		group, _ := strconv.Atoi(string(fields[2]))
-		state := fields[0][0]
-		all[pid] = process{group: group, dead: state == 'X' || state == 'Z' && string(fields[17]) == "1"}
 	}
 	return all
+}
+
+// lookAt reads about one process; false if it is gone, or hidden as another user's.
+func lookAt(pid int) (process, bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if err != nil || len(fields) < 18 {
+		return process{}, false
+	}
+	group, err := strconv.Atoi(string(fields[2]))
+	state := fields[0][0]
+	return process{group: group, dead: state == 'X' || state == 'Z' && string(fields[17]) == "1"}, err == nil
 }
 
 // tagged tells whether a process carries a tag in its environment.
@@ -96,6 +102,39 @@ func tagged(pid int, tag string) bool {
 	}
 	for kv := range bytes.SplitSeq(b, []byte{0}) {
 		if string(kv) == tagName+"="+tag {
+			return true
+		}
+	}
+	return false
+}
+
+// survivors lists what still runs of the launches: leaders whose identity and tag are right, what is in the group of such a leader, and
+// what carries the tag in the group of a leader who is gone, or anywhere if nobody knows which group it was.
+func survivors(known []record, orphaned []string) (left []ident.Process) {
+	for pid, p := range processes() {
+		if p.dead || pid == os.Getpid() || !belongs(pid, p, known, orphaned) {
+			continue
+		}
+		// Once more, now that it has an identity: what is signalled later is what was looked at here, or nobody.
+		self, err := ident.Start(pid)
+		if p, ok := lookAt(pid); err == nil && ok && belongs(pid, p, known, orphaned) {
+			left = append(left, self)
+		}
+	}
+	return left
+}
+
+func belongs(pid int, p process, known []record, orphaned []string) bool {
+	for _, r := range known {
+		if p.group != r.PID {
+			continue
+		}
+		if r.Tag != "" && tagged(pid, r.Tag) || r.Process.Alive() && (r.Tag == "" || tagged(r.PID, r.Tag)) {
+			return true
+		}
+	}
+	for _, tag := range orphaned {
+		if tagged(pid, tag) {
 			return true
 		}
 	}

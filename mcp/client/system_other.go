@@ -24,3 +24,13 @@ func awaitExit(pid int) string {
 
 // others cannot be told here.
 func others(int) bool { return false }
+
+// survivors lists the leaders that still run, by their start time; environments and groups are not shown here.
+func survivors(known []record, _ []string) (left []ident.Process) {
+	for _, r := range known {
+		if r.Process.Alive() {
+			left = append(left, r.Process)
+		}
+	}
+	return left
+}

@@ -59,7 +59,7 @@ func Rebuild(server string, raw json.RawMessage) (Tool, error) {
 	}
 	t.Schema, t.renamed = v.schema, v.renamed
 	t.Description = clean(d.Description, longestDescription) + v.rules
-	t.check = &checker{schema: d.Input}
+	t.check = &checker{raw: d.Input}
 	t.Hash = hash(d)
 	return t, nil
 }
