@@ -16,7 +16,8 @@ type Outcome struct {
 	Answer   Answer
 	Reason   string // why it is unknown; a safe sentence
 	RPCID    string
-	Written  int64 // bytes that the pipe took
+	Written  int64  // bytes that the pipe took
+	Stderr   string // the masked end of what the process wrote there, if the process is why it is unknown
 	Era      string
 	Protocol string
 }
@@ -197,6 +198,9 @@ func (sl *Slot) unknown(x *exchange, reason string) Outcome {
 		return sl.answered(x)
 	}
 	o.Reason = reason
+	if sl.c.isBroken() {
+		o.Stderr = sl.c.err.String()
+	}
 	return o
 }
 

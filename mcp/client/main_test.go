@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +25,9 @@ import (
 var hostile string // the built server of the suite
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv("MCP_TEST_DRIVER"); text != "" {
+		drive(text)
+	}
 	dir, err := os.MkdirTemp("", "mcp-client-")
 	if err != nil {
 		panic(err)
@@ -43,6 +48,10 @@ func TestMain(m *testing.M) {
 }
 
 const limit = 60 * time.Second
+
+func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}
 
 func soon(t testing.TB) context.Context {
 	t.Helper()
@@ -73,6 +82,8 @@ type world struct {
 	changed int
 }
 
+var tags atomic.Int64 // each world has its own
+
 type plan map[string]any
 
 // start brings the hostile server up. Options may be changed before.
@@ -94,13 +105,15 @@ func prepare(t testing.TB, p plan, change ...func(*Config, *Options)) *world {
 	if p == nil {
 		p = plan{}
 	}
-	p["log"] = w.log
+	if p["log"] == nil {
+		p["log"] = w.log
+	}
 	b, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := Config{Name: "hostile", Command: hostile, Args: []string{"-plan", string(b)}, Dir: t.TempDir()}
-	o := Options{Tag: "test-" + filepath.Base(t.TempDir()), Log: zerolog.New(&locked{b: w.logs}), Limits: Limits{EOF: 500 * time.Millisecond, Term: 500 * time.Millisecond,
+	o := Options{Tag: fmt.Sprintf("test-%d-%d", os.Getpid(), tags.Add(1)), Log: zerolog.New(&locked{b: w.logs}), Limits: Limits{EOF: 500 * time.Millisecond, Term: 500 * time.Millisecond,
 		Grace: 300 * time.Millisecond, Backoff: 10 * time.Millisecond}}
 	o.Late = func(ticket string, a Answer) {
 		w.mu.Lock()

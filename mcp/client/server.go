@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -25,6 +26,8 @@ type Server struct {
 	mu       sync.Mutex
 	state    State
 	stderr   string // the end of the last process's
+	last     string // why the last process ended or did not become ready
+	innocent bool   // the probe is not what its processes die of
 	wanted   bool   // a start is under way or about to be
 	closed   bool
 	running  bool          // the goroutines
@@ -174,7 +177,7 @@ func (s *Server) bring() *conn {
 		wait, ok := s.past.next(s.opts.Now(), s.lim, rand.Float64())
 		if !ok {
 			s.wanted = false
-			s.change(Failed, "it was started too often without success; last: "+s.state.Reason)
+			s.change(Failed, fmt.Sprintf("%s; it was started %d times within %s", s.last, len(s.past.starts), s.lim.Window))
 			s.mu.Unlock()
 			return nil
 		}
@@ -186,19 +189,29 @@ func (s *Server) bring() *conn {
 		if err == nil {
 			return c
 		}
-		s.mu.Lock()
-		s.past.over(time.Time{}, s.opts.Now(), s.lim)
-		phase := BackingOff
-		if errors.Is(err, errCommand) {
-			phase, s.wanted = Failed, false
-		}
-		s.change(phase, s.mask.hide(err.Error()))
-		s.mu.Unlock()
-		s.opts.Log.Warn().Str("reason", s.mask.hide(err.Error())).Msg("an MCP server did not start")
-		if phase == Failed {
+		if !s.again(err) {
 			return nil
 		}
 	}
+}
+
+// again notes a start that failed, and tells whether to try once more without being asked: not a command that is not there, and not a
+// server that has already been waited for.
+func (s *Server) again(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past.over(time.Time{}, s.opts.Now(), s.lim)
+	s.last = s.mask.hide(err.Error())
+	phase := BackingOff
+	switch {
+	case errors.Is(err, errCommand):
+		phase, s.wanted = Failed, false
+	case errors.Is(err, errBudget):
+		s.wanted = false
+	}
+	s.change(phase, s.last)
+	s.opts.Log.Warn().Str("reason", s.last).Msg("an MCP server did not start")
+	return s.wanted
 }
 
 func (s *Server) pause(d time.Duration) bool {
@@ -229,13 +242,14 @@ func (s *Server) serve(c *conn) {
 	s.mu.Lock()
 	s.conn = nil
 	s.past.over(ready, s.opts.Now(), s.lim)
-	s.change(BackingOff, c.why())
+	s.last, s.stderr = s.mask.hide(c.why()), c.err.String()
+	s.change(BackingOff, s.last)
 	s.mu.Unlock()
 	<-c.gone
 	s.mu.Lock()
 	s.stderr = c.err.String()
 	s.mu.Unlock()
-	s.opts.Log.Warn().Str("reason", s.mask.hide(c.why())).Msg("an MCP server ended")
+	s.opts.Log.Warn().Str("reason", s.mask.hide(c.why())).Int("noise", c.noise).Msg("an MCP server ended")
 }
 
 // later hands a callback to its goroutine.

@@ -51,19 +51,23 @@ func (s *Server) libOptions() []mcpclient.ClientOption {
 	return o
 }
 
+// errBudget: a start took too long.
+var errBudget = errors.New("the server was not ready within")
+
 // launch makes one start: process, protocol, list. A process that the probe kills gets a second life with the older handshake.
 func (s *Server) launch() (*conn, error) {
 	s.mu.Lock()
 	s.change(Starting, "")
 	budget := s.lim.budget(s.cfg.Command, s.wasReady)
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeoutCause(s.ctx, budget, fmt.Errorf("it was not ready within %s", budget))
+	ctx, cancel := context.WithTimeoutCause(s.ctx, budget, fmt.Errorf("%w %s", errBudget, budget))
 	defer cancel()
 	c, err := s.open(ctx)
 	if err != nil && c != nil && c.diedOfProbe() {
 		s.opts.Eras.set(s.cfg, true)
 		if c, err = s.open(ctx); err != nil {
 			s.opts.Eras.set(s.cfg, false)
+			s.innocent = true
 		}
 	} else if err != nil {
 		s.opts.Eras.set(s.cfg, false) // it may have learnt the newer protocol
@@ -76,7 +80,21 @@ func (s *Server) launch() (*conn, error) {
 	s.state.Era, s.state.Protocol = c.era, c.version
 	s.change(Ready, "")
 	s.mu.Unlock()
+	c.listen()
 	return c, nil
+}
+
+// listen asks a server of the newer protocol to tell about changes of its list; older ones do so unasked.
+func (c *conn) listen() {
+	if tools := c.lib.GetServerCapabilities().Tools; c.era != modernEra || tools == nil || !tools.ListChanged || !c.enter() {
+		return
+	}
+	go func() {
+		defer c.wg.Done()
+		ctx, stop := c.alive(context.Background())
+		defer stop()
+		_ = c.lib.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}) // a server that refuses tells us nothing, and the hash is compared anyway
+	}()
 }
 
 // open launches one process and agrees with it. On failure the conn is closed already, and returned for its last words.
@@ -114,15 +132,8 @@ func (s *Server) open(ctx context.Context) (*conn, error) {
 
 // negotiate agrees on the protocol. A server that was too slow for the probe and then refuses the older handshake is asked once more.
 func (c *conn) negotiate(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() { // the library does not know about our end
-		select {
-		case <-c.broken:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, stop := c.alive(ctx)
+	defer stop()
 	if err := c.lib.Start(ctx); err != nil {
 		return err
 	}
@@ -143,6 +154,19 @@ func (c *conn) negotiate(ctx context.Context) error {
 	return nil
 }
 
+// alive ends a context with the conn, of whose end the library does not know.
+func (c *conn) alive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-c.broken:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stop
+}
+
 func (c *conn) answers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,12 +175,7 @@ func (c *conn) answers() int {
 
 // diedOfProbe: it ended by itself before it answered anything, after it was asked something that older servers do not know.
 func (c *conn) diedOfProbe() bool {
-	return !c.s.opts.Eras.isLegacy(c.s.cfg) && c.answers() == 0 && c.self()
-}
-
-// self: it was not ended by us.
-func (c *conn) self() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.alone
+	return !c.s.innocent && !c.s.opts.Eras.isLegacy(c.s.cfg) && c.answered == 0 && c.alone
 }
