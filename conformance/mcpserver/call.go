@@ -70,6 +70,8 @@ func (s *server) atOnce(m message, c call, a action) bool {
 		s.answer(m.ID, string(a.Result))
 	case "line":
 		s.line([]byte(strings.ReplaceAll(a.Text, "$id", string(m.ID))))
+	case "name":
+		s.answer(m.ID, text(c.Name))
 	case "refuse":
 		s.refuse(m.ID, -32602, a.Text)
 	case "hang":

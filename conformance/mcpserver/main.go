@@ -25,6 +25,7 @@ type plan struct {
 	Discover   string            `json:"discover"`   // modern, empty, die, silent; otherwise the method is unknown
 	Initialize string            `json:"initialize"` // refuse, silent; otherwise it is answered
 	Tools      []json.RawMessage `json:"tools"`
+	Evolve     bool              `json:"evolve"`   // each life describes the tool act in its own way
 	Pages      string            `json:"pages"`    // endless, repeating; otherwise there is one page
 	List       string            `json:"list"`     // silent
 	StartMS    int               `json:"start_ms"` // before anything is read
@@ -89,7 +90,11 @@ func (s *server) begin() {
 		s.line([]byte(line))
 	}
 	if s.tools = s.plan.Tools; s.tools == nil {
-		s.tools = []json.RawMessage{json.RawMessage(actTool)}
+		tool := actTool
+		if s.plan.Evolve {
+			tool = strings.Replace(tool, "Does", fmt.Sprintf("In life %d it does", os.Getpid()), 1)
+		}
+		s.tools = []json.RawMessage{json.RawMessage(tool)}
 	}
 }
 

@@ -44,12 +44,12 @@ func readAnswer(line []byte, limit int) Answer {
 	var e envelope
 	var r result
 	switch {
-	case json.Unmarshal(line, &e) != nil || (len(e.Error) > 0) == (len(e.Result) > 0):
+	case json.Unmarshal(line, &e) != nil || present(e.Error) == present(e.Result):
 		a.Kind, a.Text = KindMalformed, "The server answered with something that is neither a result nor an error."
-	case len(e.Error) > 0:
+	case present(e.Error):
 		a.Kind, a.IsError, a.Text = KindProtocolError, true, protocolError(e.Error)
 	case json.Unmarshal(e.Result, &r) != nil:
-		a.Kind, a.Text = KindMalformed, "The server's result cannot be read."
+		a.Kind, a.Text = KindMalformed, "The server's result cannot be read: "+strings.ToValidUTF8(string(e.Result), "\uFFFD")
 	default:
 		a.classify(r)
 	}
@@ -58,13 +58,16 @@ func readAnswer(line []byte, limit int) Answer {
 	return a
 }
 
+// present tells a value from none; null is none.
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
 func (a *Answer) classify(r result) {
 	a.Kind = KindOK
 	switch {
 	case r.Type == "input_required":
 		a.Kind, a.Text = KindInputRequired, "The server wants input before it goes on. Nothing was sent in reply."
 		return
-	case r.Type == "task" || len(r.Task) > 0 && string(r.Task) != "null":
+	case r.Type == "task" || present(r.Task):
 		a.Kind, a.Text = KindTask, "The server runs this as a task of its own and gave a handle instead of a result."
 		return
 	case r.Type != "" && r.Type != "complete":
@@ -82,7 +85,7 @@ func protocolError(raw json.RawMessage) string {
 		Message string      `json:"message"`
 	}
 	if json.Unmarshal(raw, &e) != nil || e.Message == "" {
-		return "The server answered with an error: " + strings.ToValidUTF8(string(raw), "")
+		return "The server answered with an error: " + strings.ToValidUTF8(string(raw), "\uFFFD")
 	}
 	return fmt.Sprintf("The server answered with an error (%s): %s", e.Code, e.Message)
 }

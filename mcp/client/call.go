@@ -210,7 +210,26 @@ func (sl *Slot) answered(x *exchange) Outcome {
 	o := sl.outcome(x)
 	sl.c.mu.Unlock()
 	o.Answered, o.Answer = true, readAnswer(x.raw, sl.s.lim.Text)
+	sl.flag(&o.Answer)
 	return o
+}
+
+// flag says if the structured part is not what the server itself has announced. The answer stays an answer.
+func (sl *Slot) flag(a *Answer) {
+	if sl.tool.output == nil || a.Kind != KindOK {
+		return
+	}
+	var e struct {
+		Result struct {
+			Structured json.RawMessage `json:"structuredContent"`
+		} `json:"result"`
+	}
+	if json.Unmarshal(a.Raw, &e) != nil || len(e.Result.Structured) == 0 {
+		return
+	}
+	if v, err := decode(e.Result.Structured); err == nil && sl.tool.output.check(v) != nil {
+		a.Text += "\n[The structured part of this answer does not fit the schema that the server itself gives for it.]"
+	}
 }
 
 // outcome fills in what is known either way. The lock of the conn is held.

@@ -68,13 +68,18 @@ func (c *checker) prepare() {
 
 var english = message.NewPrinter(language.English)
 
-// validate returns a sentence that tells the model what to change.
-func (c *checker) validate(args map[string]any) error {
+// check says whether a decoded value fits.
+func (c *checker) check(v any) error {
 	c.once.Do(c.prepare)
 	if c.own == nil {
 		return nil
 	}
-	err := c.own.Validate(args)
+	return c.own.Validate(v)
+}
+
+// validate returns a sentence that tells the model what to change.
+func (c *checker) validate(args map[string]any) error {
+	err := c.check(args)
 	var v *jsonschema.ValidationError
 	if err == nil || !errors.As(err, &v) {
 		return err

@@ -47,7 +47,7 @@ func render(r result) (model, user string) {
 		hasText = hasText || p.Type == "text" && p.Text != ""
 		texts = append(texts, text)
 	}
-	if !hasText && len(r.Structured) > 0 && string(r.Structured) != "null" {
+	if !hasText && present(r.Structured) {
 		var b bytes.Buffer
 		if json.Compact(&b, r.Structured) == nil {
 			texts = append(texts, strings.ToValidUTF8(b.String(), "\uFFFD"))

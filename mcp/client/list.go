@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -55,14 +56,14 @@ func (c *conn) page(ctx context.Context, cursor string) (page, error) {
 			err = cause
 		}
 		var e envelope
-		if c.isBroken() || json.Unmarshal(x.raw, &e) != nil || len(e.Error) == 0 || c.lib.GetServerCapabilities().Tools != nil {
+		if c.isBroken() || json.Unmarshal(c.raw(x), &e) != nil || len(e.Error) == 0 || c.lib.GetServerCapabilities().Tools != nil {
 			return page{}, fmt.Errorf("the tools could not be listed: %w", err)
 		}
 		return page{}, nil // it has never claimed to have any
 	}
 	var e envelope
 	var p page
-	if err := json.Unmarshal(x.raw, &e); err != nil {
+	if err := json.Unmarshal(c.raw(x), &e); err != nil {
 		return page{}, err
 	}
 	if err := json.Unmarshal(e.Result, &p); err != nil {
@@ -120,6 +121,17 @@ func (s *Server) firstList(ctx context.Context, c *conn) error {
 	}
 	s.adopt(c, tools, aside, covers)
 	return nil
+}
+
+// settle keeps a server that changes its list all the time from keeping us busy: the n-th list in a row waits a little longer.
+func (c *conn) settle(n int) {
+	t := time.NewTimer(min(time.Duration(n*n)*time.Millisecond, time.Second))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.broken:
+	case <-c.s.ctx.Done():
+	}
 }
 
 // relist reads the list again after a notice. A server that cannot say what it has is not used any more.

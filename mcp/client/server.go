@@ -228,6 +228,8 @@ func (s *Server) pause(d time.Duration) bool {
 // serve keeps a ready server until its process ends.
 func (s *Server) serve(c *conn) {
 	ready := s.opts.Now()
+	var listed time.Time
+	row := 0 // of lists within a second of each other
 	for alive := true; alive; {
 		select {
 		case <-s.ctx.Done():
@@ -236,7 +238,12 @@ func (s *Server) serve(c *conn) {
 		case <-c.broken:
 			alive = false
 		case <-c.stale:
+			if row++; time.Since(listed) > time.Second {
+				row = 0
+			}
+			c.settle(row)
 			alive = s.relist(c)
+			listed = time.Now()
 		}
 	}
 	s.mu.Lock()

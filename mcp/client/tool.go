@@ -23,6 +23,7 @@ type Tool struct {
 	Hints       map[string]bool // the server's own claims; for display only
 
 	check   *checker
+	output  *checker          // nil without an output schema
 	renamed map[string]string // property keys of Schema that the server knows under another name
 }
 
@@ -60,6 +61,9 @@ func Rebuild(server string, raw json.RawMessage) (Tool, error) {
 	t.Schema, t.renamed = v.schema, v.renamed
 	t.Description = clean(d.Description, longestDescription) + v.rules
 	t.check = &checker{raw: d.Input}
+	if len(d.Output) > 0 {
+		t.output = &checker{raw: d.Output}
+	}
 	t.Hash = hash(d)
 	return t, nil
 }

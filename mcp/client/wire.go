@@ -184,6 +184,12 @@ func (c *conn) forget(x *exchange) {
 	}
 }
 
+func (c *conn) raw(x *exchange) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return x.raw
+}
+
 // offer gives a call to the pipe, once.
 func (c *conn) offer(id string) *exchange {
 	c.mu.Lock()
