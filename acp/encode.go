@@ -245,7 +245,8 @@ func (a *Agent) initializeResult() v1.InitializeResponse {
 		ProtocolVersion: protocolVersion,
 		AgentInfo:       &v1.Implementation{Name: "holdfast", Title: new(a.title()), Version: a.Version},
 		AuthMethods: []v1.AuthMethod{{Agent: &v1.AuthMethodAgent{ID: authEnvironment, Name: "Environment",
-			Description: new("Set OPENAI_API_KEY (and OPENAI_BASE_URL for a compatible endpoint) in the agent's environment")}}},
+			Description: new("Set OPENAI_API_KEY or ANTHROPIC_API_KEY (and OPENAI_BASE_URL or ANTHROPIC_BASE_URL for a compatible endpoint) " +
+				"in the agent's environment")}}},
 		AgentCapabilities: v1.AgentCapabilities{
 			LoadSession:        true,
 			PromptCapabilities: v1.PromptCapabilities{EmbeddedContext: true},

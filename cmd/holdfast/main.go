@@ -72,7 +72,7 @@ func rootCommand() *cobra.Command {
 			return serveACP(model)
 		},
 	}
-	root.PersistentFlags().StringVar(&model, "model", os.Getenv("HOLDFAST_MODEL"), "model as PROVIDER/NAME (openai/NAME, scripted/FILE)")
+	root.PersistentFlags().StringVar(&model, "model", os.Getenv("HOLDFAST_MODEL"), "model as PROVIDER/NAME (openai/NAME, anthropic/NAME, scripted/FILE)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(

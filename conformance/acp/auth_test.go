@@ -21,7 +21,12 @@ func TestAuth_RequiredWithoutAModel(t *testing.T) {
 		"an empty key":      {"OPENAI_API_KEY="},
 		"a key of a blank":  {"OPENAI_API_KEY= "},
 		"a remote endpoint": {"HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=https://models.invalid/v1"},
+		"no Anthropic key":  {"HOLDFAST_MODEL=anthropic/claude-fake", "OPENAI_API_KEY=other"},
 	} {
+		missing := "OPENAI_API_KEY"
+		if name == "no Anthropic key" {
+			missing = "ANTHROPIC_API_KEY"
+		}
 		t.Run(name, func(t *testing.T) {
 			w.env = env
 			b := w.start()
@@ -36,7 +41,7 @@ func TestAuth_RequiredWithoutAModel(t *testing.T) {
 				"create_goal":    {"sessionId": session, "objective": "x"},
 			} {
 				_, e := b.Call(method, params)
-				refused(t, method, e, -32000, "OPENAI_API_KEY")
+				refused(t, method, e, -32000, missing)
 			}
 			b.Must("session/list", map[string]any{}, nil)
 			b.Must("session/set_mode", map[string]any{"sessionId": session, "modeId": "plan"}, nil)

@@ -117,9 +117,11 @@ func TestEnd_Idle(t *testing.T) {
 }
 
 // An editor may pass nothing but PATH. What a command gets is enough to work with and holds no key.
-func TestEnvironment_OnlyPath(t *testing.T) {
-	w := newWorld(t, once("env > out; echo . >> out", "done"))
-	w.env = append(w.env, "OPENAI_API_KEY=very-secret-key")
+func TestEnvironment_OnlyPath(t *testing.T) { families(t, onlyPath) }
+
+func onlyPath(t *testing.T, family string) {
+	w := newWorldOf(t, family, once("env > out; echo . >> out", "done"))
+	w.env = append(w.env, strings.ToUpper(family)+"_API_KEY=very-secret-key")
 	a := w.start()
 	if got := stop(t, a, a.Prompt(a.NewSession(w.work), "show it")); got != "end_turn" {
 		t.Errorf("stopped with %s", got)

@@ -15,9 +15,11 @@ import (
 )
 
 // Two processes on one store. One executes; both clients see one stream; what one sets, the other learns.
-func TestPair_OneStream(t *testing.T) {
+func TestPair_OneStream(t *testing.T) { families(t, oneStream) }
+
+func oneStream(t *testing.T, family string) {
 	gate := make(chan struct{})
-	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
+	w := newWorldOf(t, family, func(r fakemodel.Request) fakemodel.Reply {
 		if len(r.Results()) == 0 {
 			reply := command("echo ran >> out")
 			reply.Steps = []fakemodel.Step{{Text: "first "}, fakemodel.Gate(gate), {Text: "then "}}
@@ -55,10 +57,12 @@ func TestPair_OneStream(t *testing.T) {
 }
 
 // When the owner is killed while the model answers, the other goes on with it, and its client sees the end.
-func TestPair_TakeoverAfterKill(t *testing.T) {
+func TestPair_TakeoverAfterKill(t *testing.T) { families(t, takeoverAfterKill) }
+
+func takeoverAfterKill(t *testing.T, family string) {
 	gate := make(chan struct{})
 	defer close(gate)
-	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
+	w := newWorldOf(t, family, func(r fakemodel.Request) fakemodel.Reply {
 		if r.N == 1 {
 			return fakemodel.Reply{Steps: []fakemodel.Step{{Text: "half a "}, fakemodel.Gate(gate)}}
 		}

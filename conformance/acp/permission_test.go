@@ -173,8 +173,10 @@ func TestPermission_Modes(t *testing.T) {
 }
 
 // Each call is asked about by itself, and each answer counts for its own call.
-func TestPermission_TwoCallsTwoQuestions(t *testing.T) {
-	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
+func TestPermission_TwoCallsTwoQuestions(t *testing.T) { families(t, twoCallsTwoQuestions) }
+
+func twoCallsTwoQuestions(t *testing.T, family string) {
+	w := newWorldOf(t, family, func(r fakemodel.Request) fakemodel.Reply {
 		if len(r.Results()) == 0 {
 			return fakemodel.Calls(fakemodel.Call{Name: "shell", Args: `{"command":"echo ran > one"}`}, fakemodel.Call{Name: "shell", Args: `{"command":"echo ran > two"}`})
 		}

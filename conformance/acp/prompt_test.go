@@ -118,8 +118,10 @@ func TestPrompt_Blocks(t *testing.T) {
 }
 
 // What the model's endpoint refuses for good ends the prompt with an error that says so, and the session stays usable.
-func TestPrompt_EndpointFails(t *testing.T) {
-	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
+func TestPrompt_EndpointFails(t *testing.T) { families(t, endpointFails) }
+
+func endpointFails(t *testing.T, family string) {
+	w := newWorldOf(t, family, func(r fakemodel.Request) fakemodel.Reply {
 		if r.N == 1 {
 			return fakemodel.Error(400, "this model cannot do that", "unsupported")
 		}
@@ -135,11 +137,13 @@ func TestPrompt_EndpointFails(t *testing.T) {
 }
 
 // A model's refusal and an exhausted limit have their own stop reasons.
-func TestPrompt_StopReasons(t *testing.T) {
+func TestPrompt_StopReasons(t *testing.T) { families(t, stopReasons) }
+
+func stopReasons(t *testing.T, family string) {
 	for finish, want := range map[string]string{"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"} {
 		t.Run(finish, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(fakemodel.Request) fakemodel.Reply {
+			w := newWorldOf(t, family, func(fakemodel.Request) fakemodel.Reply {
 				r := fakemodel.Text("some words")
 				r.Finish = finish
 				return r

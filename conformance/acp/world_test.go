@@ -32,6 +32,19 @@ type world struct {
 
 func newWorld(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *world {
 	t.Helper()
+	return newWorldOf(t, fakemodel.Family(), answer)
+}
+
+// families runs a test on each model family.
+func families(t *testing.T, test func(t *testing.T, family string)) {
+	for _, family := range fakemodel.Families {
+		t.Run(family, func(t *testing.T) { test(t, family) })
+	}
+}
+
+// newWorldOf is newWorld with a model of that family.
+func newWorldOf(t *testing.T, family string, answer func(fakemodel.Request) fakemodel.Reply) *world {
+	t.Helper()
 	if answer == nil {
 		answer = func(fakemodel.Request) fakemodel.Reply { return fakemodel.Text("hello") }
 	}
@@ -46,7 +59,7 @@ func newWorld(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *wor
 		}
 		w.model.Close()
 	})
-	w.env = w.model.Env(fakemodel.Family())
+	w.env = w.model.Env(family)
 	return w
 }
 

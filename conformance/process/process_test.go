@@ -29,9 +29,16 @@ type world struct {
 	home, work string
 	model      *fakemodel.Server
 	extra      []string
+	permission func(json.RawMessage) string // answers questions; nil allows
 }
 
 func newWorld(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *world {
+	t.Helper()
+	return newWorldOf(t, fakemodel.Family(), answer)
+}
+
+// newWorldOf is newWorld with a model of that family.
+func newWorldOf(t *testing.T, family string, answer func(fakemodel.Request) fakemodel.Reply) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), model: fakemodel.New(answer).Think()}
@@ -39,7 +46,7 @@ func newWorld(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *wor
 		t.Fatal(err)
 	}
 	t.Cleanup(w.model.Close)
-	w.extra = w.model.Env(fakemodel.Family())
+	w.extra = w.model.Env(family)
 	return w
 }
 
@@ -49,7 +56,7 @@ func (w *world) launch() *harness.Agent {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a := harness.Start(w.t, harness.Options{Binary: plain, Env: append([]string{"HOLDFAST_HOME=" + w.home}, w.extra...)})
+	a := harness.Start(w.t, harness.Options{Binary: plain, Env: append([]string{"HOLDFAST_HOME=" + w.home}, w.extra...), Permission: w.permission})
 	a.Initialize()
 	return a
 }

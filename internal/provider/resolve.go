@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -26,7 +27,7 @@ const maxScript = 16 << 20
 // Config says which model is wanted and where its settings are found.
 type Config struct {
 	Model     string                   // "openai/NAME", "anthropic/NAME", "scripted/FILE", or "" for the default of the key that is set
-	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL; nil means that none is set
+	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_MAX_TOKENS; nil means that none is set
 	CredKey   []byte                   // key of the credential's hash in the identity; the same for the whole store
 	MaxTokens int64                    // output limit of one answer; 0 means the provider's default
 	Limits    Limits
@@ -42,6 +43,13 @@ func (e *NotConfiguredError) Error() string { return e.Message }
 func Resolve(c Config) (session.Model, error) {
 	if c.Getenv == nil {
 		c.Getenv = func(string) string { return "" }
+	}
+	if text := strings.TrimSpace(c.Getenv("HOLDFAST_MAX_TOKENS")); text != "" && c.MaxTokens == 0 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("HOLDFAST_MAX_TOKENS is %q: a whole number above 0 is expected", clip(oneLine(text), 60))
+		}
+		c.MaxTokens = n
 	}
 	name := strings.TrimSpace(c.Model)
 	if name == "" {

@@ -81,6 +81,7 @@ func TestResolve(t *testing.T) {
 		{name: "Anthropic base URL with password", model: "anthropic/x", env: []string{"ANTHROPIC_API_KEY", testKey, "ANTHROPIC_BASE_URL", "https://u:hunter2@h"}, fails: "read ANTHROPIC_BASE_URL: the base URL must have no user"},
 		{name: "Anthropic key with a line break", model: "anthropic/x", env: []string{"ANTHROPIC_API_KEY", "sk-a\nb" + testKey}, fails: "ANTHROPIC_API_KEY holds white space"},
 		{name: "Anthropic without name", model: "anthropic/", env: []string{"ANTHROPIC_API_KEY", testKey}, fails: "names no model"},
+		{name: "limit", model: "anthropic/x", env: []string{"ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "HOLDFAST_MAX_TOKENS", "8k"}, fails: "a whole number"},
 		{name: "script", model: "scripted/" + file, want: session.ModelIdentity{Provider: "scripted", Name: file, Scripted: true}},
 		{name: "script without file", model: "scripted/", fails: "names no file"},
 		{name: "missing script", model: "scripted/" + file + ".none", fails: "no such file"},
@@ -127,6 +128,18 @@ func TestResolve_RelativeScript(t *testing.T) {
 func TestResolve_CredentialNeedsKey(t *testing.T) {
 	if _, err := Resolve(Config{Model: "openai/x", Getenv: env("OPENAI_API_KEY", testKey)}); err == nil || strings.Contains(err.Error(), testKey) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestResolve_MaxTokens(t *testing.T) {
+	for text, want := range map[string]int64{"": anthropicMaxTokens, " 8192 ": 8192} {
+		m, err := Resolve(Config{Model: "anthropic/x", Getenv: env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "HOLDFAST_MAX_TOKENS", text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.(*Anthropic).config.MaxTokens; got != want {
+			t.Errorf("%q gives %d", text, got)
+		}
 	}
 }
 
