@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"holdfast/conformance/fakemodel"
 	"holdfast/session"
@@ -477,5 +480,60 @@ func TestAdapts(t *testing.T) {
 		if adapts(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
+	}
+}
+
+// TestAnthropic_AnyChunking: whatever a model says and however it is cut, the answer is the same, and it can be sent back.
+func TestAnthropic_AnyChunking(t *testing.T) {
+	var reply fakemodel.Reply
+	m, s := serveMessages(t, testLimits(), func(fakemodel.Request) fakemodel.Reply { return reply })
+	rapid.Check(t, func(r *rapid.T) {
+		reply = fakemodel.Reply{Usage: &fakemodel.Usage{Prompt: 1, Completion: 2}, Gzip: rapid.Bool().Draw(r, "gzip"), Chop: rapid.IntRange(0, 3).Draw(r, "chop")}
+		var want session.ModelResponse
+		thoughts := 0
+		for _, text := range rapid.SliceOfN(rapid.StringN(1, 20, -1), 0, 8).Draw(r, "texts") {
+			switch rapid.IntRange(0, 3).Draw(r, "kind") {
+			case 0:
+				reply.Steps = append(reply.Steps, fakemodel.Step{Redacted: text})
+				thoughts++
+			case 1:
+				reply.Steps = append(reply.Steps, fakemodel.Step{Reasoning: text, Apart: true})
+				thoughts++
+			default:
+				reply.Steps = append(reply.Steps, fakemodel.Step{Text: text, Apart: rapid.Bool().Draw(r, "apart")})
+				want.Text += text
+			}
+		}
+		for i := range rapid.IntRange(0, 4).Draw(r, "calls") {
+			args, err := json.Marshal(map[string]string{rapid.String().Draw(r, "name"): rapid.String().Draw(r, "value")})
+			if err != nil {
+				r.Fatal(err)
+			}
+			call := session.Call{ID: fmt.Sprintf("id%d", i), Name: "tool", Args: string(args)}
+			want.Calls = append(want.Calls, call)
+			reply.Calls = append(reply.Calls, fakemodel.Call{ID: call.ID, Name: call.Name, Args: call.Args, Pieces: rapid.IntRange(1, 6).Draw(r, "pieces")})
+		}
+		h := ask(t.Context(), m, hello())
+		if h.err != nil {
+			r.Fatal(h.err)
+		}
+		if h.resp.Text != want.Text || h.text != want.Text || h.thought != h.resp.Thought || !reflect.DeepEqual(h.resp.Calls, want.Calls) {
+			r.Fatalf("got %s, want %s", mustJSON(t, h.resp), mustJSON(t, want))
+		}
+		reply = fakemodel.Text("ok")
+		if h := ask(t.Context(), m, answered(t, hello(), h.resp)); h.err != nil { // refused when a signature does not fit
+			r.Fatal(h.err)
+		}
+		reqs := s.Requests()
+		back := 0
+		for _, msg := range reqs[len(reqs)-1].Messages {
+			back += len(msg.Thoughts)
+		}
+		if back != 0 && back != thoughts || len(want.Calls) > 0 && back != thoughts {
+			r.Fatalf("%d of %d thoughts went back: %s", back, thoughts, reqs[len(reqs)-1].Body)
+		}
+	})
+	if err := fakemodel.ResultsPerCall(s.Requests()); err != nil {
+		t.Error(err)
 	}
 }
