@@ -74,24 +74,26 @@ func (s *story) require(ok bool, name check, format string, args ...any) {
 // settleMoment is the silence that acpx waits for after a prompt, within the other five.
 const settleMoment = time.Second
 
-// quietMoment is the silence that acpx waits for.
-const quietMoment = 80 * time.Millisecond
-
-// quietWithin waits for a moment without any message; false when d passes without one.
-func (c *client) quietWithin(quietMoment, d time.Duration) bool {
+// quietWithin waits for a moment without any message after the first n; false when d passes without one.
+func (c *client) quietWithin(n int, moment, d time.Duration) bool {
 	news := make(chan struct{}, 1)
 	c.mu.Lock()
-	c.news = news
+	if c.news = news; c.taken > n {
+		news <- struct{}{}
+	}
 	c.mu.Unlock()
-	end, quiet := time.NewTimer(d), time.NewTimer(quietMoment)
+	end, quiet := time.NewTimer(d), time.NewTimer(moment)
 	for {
 		select {
 		case <-news:
-			quiet.Reset(quietMoment)
+			if d <= moment {
+				return false // the first moment was the last chance
+			}
+			quiet.Reset(moment)
 		case <-quiet.C:
 			return true
 		case <-end.C:
-			return false
+			return d <= moment
 		}
 	}
 }

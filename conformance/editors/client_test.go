@@ -20,7 +20,9 @@ type client struct {
 	opened    map[string]bool      // sessions that this connection may be told of
 	replaying bool                 // session/load has no answer yet
 	opening   map[string]string    // session/new ("") and session/resume without an answer, by request id
-	answers   map[string]int       // by request id
+	answers   map[string]int       // how many, by request id
+	taken     int                  // messages so far
+	answered  map[string]int       // taken when the answer came, by request id
 	prompts   map[string]*openTurn // without an answer
 	finished  map[string]string    // message and tool call ids of finished turns, with the prompt
 	questions []bool               // permission requests; true came while a prompt was open
@@ -52,7 +54,7 @@ func (s *story) launch() *client {
 	if s.tagged != nil {
 		binary, env = faulty, append(env, s.tagged...)
 	}
-	c := &client{s: s, p: s.p, opened: map[string]bool{}, opening: map[string]string{}, answers: map[string]int{}, prompts: map[string]*openTurn{}, finished: map[string]string{}}
+	c := &client{s: s, p: s.p, opened: map[string]bool{}, opening: map[string]string{}, answers: map[string]int{}, answered: map[string]int{}, prompts: map[string]*openTurn{}, finished: map[string]string{}}
 	c.a = harness.Start(s.t, harness.Options{Binary: binary, Env: env, Dir: s.work, Incoming: c.take})
 	s.clients = append(s.clients, c)
 	return c
@@ -62,6 +64,7 @@ func (s *story) launch() *client {
 func (c *client) take(a *harness.Agent, m harness.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.taken++
 	if !strings.HasPrefix(string(m.Raw), "{") || !strings.Contains(string(m.Raw), `"jsonrpc":"2.0"`) {
 		c.s.fail(onlyProtocol, "%s", m.Raw)
 	}
@@ -84,6 +87,7 @@ func (c *client) answer(m harness.Message) {
 	if c.answers[id]++; c.answers[id] > 1 {
 		c.s.fail(oneAnswer, "request %s has %d answers", id, c.answers[id])
 	}
+	c.answered[id] = c.taken
 	if session, ok := c.opening[id]; ok && m.Error == nil {
 		r := struct{ SessionID string }{session}
 		_ = json.Unmarshal(m.Result, &r) // newSession looks at it again
@@ -168,6 +172,7 @@ func (c *client) permission(a *harness.Agent, m harness.Message) {
 	}
 	if err := json.Unmarshal(m.Params, &p); err != nil || !c.opened[p.SessionID] {
 		c.s.fail(onlyOpened, "%s", m.Raw)
+		return
 	}
 	inTurn := len(c.prompts) > 0
 	c.questions = append(c.questions, inTurn)
@@ -251,14 +256,15 @@ func (c *client) openBy(method, session string) *harness.Error {
 	c.mu.Lock()
 	c.replaying = false
 	c.mu.Unlock()
+	at := c.position(id)
 	if m.Error != nil {
 		c.mu.Lock()
 		delete(c.opened, session)
 		c.mu.Unlock()
 		return m.Error
 	}
-	if c.p.patience > 0 && method == "session/load" && !c.quietWithin(quietMoment, c.p.patience) {
-		c.s.halt(quietGap, "no quiet moment of %v within %v after session/load", quietMoment, c.p.patience)
+	if c.p.patience > 0 && method == "session/load" && !c.quietWithin(at, c.p.quiet, c.p.patience) {
+		c.s.halt(quietGap, "no quiet moment of %v within %v after session/load", c.p.quiet, c.p.patience)
 	}
 	return nil
 }
@@ -318,8 +324,15 @@ func (c *client) ends(name check, id, want string) {
 		c.s.halt(name, "the prompt stops with %s, not %s", got, want)
 	}
 	if c.p.settles {
-		c.quietWithin(settleMoment, 5*settleMoment) // it goes on without one all the same
+		c.quietWithin(c.position(id), settleMoment, 5*settleMoment) // it goes on without one all the same
 	}
+}
+
+// position is how many messages had come when a request was answered.
+func (c *client) position(id string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answered[id]
 }
 
 func (c *client) await(id string) harness.Message {

@@ -11,8 +11,8 @@ import (
 // objective of the Goal.
 const objective = "Produce step.txt."
 
-// ticks is how long the Goal's model streams without a pause once the agent was launched again: longer than a client's patience.
-const ticks = 500
+// ticks is how long the Goal's model streams without a pause once the agent was launched again.
+const ticks = 300
 
 // answer plays the model. Ordinary prompts name what they want; the Goal is worked on as far as the story has come.
 func (s *story) answer(r fakemodel.Request) fakemodel.Reply {

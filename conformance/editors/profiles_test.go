@@ -28,7 +28,8 @@ type profile struct {
 	// How it opens a thread again.
 	reopen   reopening
 	fallback []int         // errors that make it open a new session instead; nil for any
-	patience time.Duration // after session/load it waits that long for a quiet moment, and fails without one
+	quiet    time.Duration // after session/load it waits for so long a silence
+	patience time.Duration // and fails when it does not come in this time
 
 	// How it takes what comes.
 	hangsOnEarlyCommands bool // commands that are announced before the answer to session/new make it hang
@@ -195,6 +196,7 @@ var profiles = []profile{
 		fs:           true, terminal: true,
 		emptyParams: "{}",
 		reopen:      load,
+		quiet:       80 * time.Millisecond,
 		patience:    5 * time.Second,
 		fallback:    []int{-32002, -32601, -32602},
 		unopened:    policy,
