@@ -69,8 +69,9 @@ type openPrompt struct {
 	goal   string // set when it stays open for a goal
 	timers []*time.Timer
 
-	stopping bool // its goal was stopped, and what it was doing has not ended yet
-	overdue  bool // that took too long
+	cancelled bool // the client has stopped its goal; what becomes of the goal afterwards makes no difference
+	stopping  bool // what the goal was doing when it was stopped has not ended yet
+	overdue   bool // that took too long
 }
 
 func (p *openPrompt) answer(f *follower, stop string) {
@@ -466,12 +467,12 @@ func (f *follower) settleHeld() error {
 	}
 	var kept []*openPrompt
 	for _, p := range f.held {
-		if p.goal == v.GoalID && working(v) || f.stillStops(p, busy) {
+		if !p.cancelled && p.goal == v.GoalID && working(v) || f.stillStops(p, busy) {
 			kept = append(kept, p)
 			continue
 		}
 		switch {
-		case v.Status == goals.Paused && v.ReasonCode == session.CodeUserCancelled && !fault.Without("cancelled_goal"):
+		case (p.cancelled || v.Status == goals.Paused && v.ReasonCode == session.CodeUserCancelled) && !fault.Without("cancelled_goal"):
 			p.answer(f, "cancelled")
 			continue
 		case !v.Status.Ended(): // an ended goal has left its record
@@ -483,10 +484,10 @@ func (f *follower) settleHeld() error {
 	return nil
 }
 
-// busy are the runs that are being executed.
+// busy are the runs that were told to stop and are still being executed.
 func (f *follower) busy() (busy []session.Run, err error) {
 	err = f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { busy, err = tx.OpenRuns(f.id); return err })
-	return slices.DeleteFunc(busy, func(r session.Run) bool { return r.Phase != session.PhaseWorking }), err
+	return slices.DeleteFunc(busy, func(r session.Run) bool { return r.Phase != session.PhaseWorking || r.Desired == session.DesiredRun }), err
 }
 
 // stillStops tells whether the prompt of a stopped goal has to wait, because the goal's run still ends. After a while it does not wait any

@@ -193,6 +193,9 @@ func (a *Agent) cancelSession(b *Backend, id session.SessionID) error {
 				}
 			}))
 		}
+		for _, p := range f.held {
+			p.cancelled = true
+		}
 		f.goalMoved()
 		f.catchUp()
 	})

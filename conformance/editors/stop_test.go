@@ -40,3 +40,33 @@ func TestEditors_StopWithAnAnsweredQuestion(t *testing.T) {
 		})
 	}
 }
+
+// An editor that does not wait for the answer to its stop before it sends the next prompt: the stopped prompt ends as cancelled all the same,
+// the next one is answered, and the goal is given back.
+func TestEditors_PromptRightBehindAStop(t *testing.T) {
+	for _, p := range profiles {
+		if p.steers {
+			continue // this one waits
+		}
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			failures := play(t, p, func(s *story) {
+				c := s.launch()
+				c.initialize()
+				session := c.newSession()
+				id := c.prompt(session, "/goal "+objective, true)
+				s.goalStep(goalByCommand)
+				c.sees(goalByCommand, "agent_message_chunk", "planning ")
+				c.cancel(session)
+				next := c.prompt(session, "please tell me", true)
+				c.ends(cancelEnds, id, "cancelled")
+				c.ends(promptWorks, next, "end_turn")
+				s.goalStep(goalGivenBack)
+				s.require(c.goal(session) == "active", goalGivenBack, "the goal is %s", c.goal(session))
+			})
+			for _, f := range failures {
+				t.Errorf("%s: %s", f.check, f.what)
+			}
+		})
+	}
+}
