@@ -99,3 +99,15 @@ func (a *Agent) askPermission(ctx context.Context, params v1.RequestPermissionRe
 	}
 	return answer.Outcome.OptionID, nil
 }
+
+// parkSoon parks a question that the client answered without a choice. That answer may be a part of a cancel, and come ahead of it or
+// overtake it on its way into the store; then the prompt ends as cancelled, and not as waiting.
+func (f *follower) parkSoon(p session.Approval) {
+	f.after(confirmWithin, func() {
+		if f.stops.Load() > 0 {
+			f.parkSoon(p)
+			return
+		}
+		f.park(p)
+	})
+}

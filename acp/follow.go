@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -484,35 +483,6 @@ func (f *follower) settleHeld() error {
 	return nil
 }
 
-// busy are the runs that were told to stop and are still being executed.
-func (f *follower) busy() (busy []session.Run, err error) {
-	err = f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { busy, err = tx.OpenRuns(f.id); return err })
-	return slices.DeleteFunc(busy, func(r session.Run) bool { return r.Phase != session.PhaseWorking || r.Desired == session.DesiredRun }), err
-}
-
-// stillStops tells whether the prompt of a stopped goal has to wait, because the goal's run still ends. After a while it does not wait any
-// longer, and what comes of the run is not shown.
-func (f *follower) stillStops(p *openPrompt, busy []session.Run) bool {
-	for _, r := range busy {
-		switch {
-		case r.Goal != p.goal:
-			continue
-		case p.overdue:
-			f.muted[r.ID] = true
-			continue
-		case !p.stopping:
-			p.stopping = true
-			p.timers = append(p.timers, f.after(confirmWithin, func() {
-				p.overdue = true
-				f.goalMoved()
-				f.catchUp()
-			}))
-		}
-		return true
-	}
-	return false
-}
-
 // working tells whether a goal moves, or waits for something that this client can be asked.
 func working(v goals.View) bool {
 	if v.Status != goals.Active {
@@ -560,18 +530,6 @@ func (f *follower) approval(p session.Approval, again bool) {
 		}
 	})
 	f.after(parkAfter, func() { f.park(p) })
-}
-
-// parkSoon parks a question that the client answered without a choice. That answer may be a part of a cancel, and come ahead of it or
-// overtake it on its way into the store; then the prompt ends as cancelled, and not as waiting.
-func (f *follower) parkSoon(p session.Approval) {
-	f.after(confirmWithin, func() {
-		if f.stops.Load() > 0 {
-			f.parkSoon(p)
-			return
-		}
-		f.park(p)
-	})
 }
 
 // park ends the prompts that wait for a question nobody answers here. The question stays open, and a later answer continues the run.

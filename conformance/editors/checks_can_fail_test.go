@@ -12,8 +12,9 @@ import (
 // not answered; request 2 is a session/new.
 func hears(editor string, lines ...string) (failed []check) {
 	s := &story{p: profileOf(editor)}
-	c := &client{s: s, p: s.p, opened: map[string]bool{"s": true}, opening: map[string]string{}, answers: map[string]int{}, answered: map[string]int{}, finished: map[string]string{},
-		prompts: map[string]*openTurn{"1": {text: "hello", ids: map[string]bool{}}}}
+	c := s.client()
+	c.opened["s"] = true
+	c.prompts["1"] = &openTurn{text: "hello", ids: map[string]bool{}}
 	for _, line := range lines {
 		if line == "session/new" {
 			c.opening["2"] = ""
@@ -30,12 +31,15 @@ func hears(editor string, lines ...string) (failed []check) {
 }
 
 func said(session, id string) string {
-	return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":{"sessionUpdate":"agent_message_chunk","messageId":"` + id + `","content":{"type":"text","text":"x"}}}}`
+	return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":` +
+		`{"sessionUpdate":"agent_message_chunk","messageId":"` + id + `","content":{"type":"text","text":"x"}}}}`
 }
 
 const (
 	answer1  = `{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`
-	commands = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"new","update":{"sessionUpdate":"available_commands_update","availableCommands":[]}}}`
+	commands = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"new","update":` +
+		`{"sessionUpdate":"available_commands_update","availableCommands":[]}}}`
+	question = `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"t","options":[]}}`
 )
 
 // What no workaround can bring about is brought about here: a check that cannot fail would prove nothing.
@@ -54,7 +58,7 @@ func TestChecks_SeeWhatAnEditorCannotTake(t *testing.T) {
 		{"an update of another session", "zed", []string{said("t", "m1")}, onlyOpened},
 		{"an update before the answer", "zed", []string{"session/new", said("new", "m1")}, answerFirst},
 		{"commands before the answer", "jetbrains", []string{"session/new", commands}, commandsLater},
-		{"a question about another session", "codecompanion", []string{`{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"t","options":[]}}`}, onlyOpened},
+		{"a question about another session", "codecompanion", []string{question}, onlyOpened},
 		{"a file request without the capability", "agentic.nvim", []string{`{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{}}`}, onlyAnnounced},
 		{"a terminal without the capability", "codecompanion", []string{`{"jsonrpc":"2.0","id":9,"method":"terminal/create","params":{}}`}, onlyAnnounced},
 		{"a form without the capability", "avante", []string{`{"jsonrpc":"2.0","id":9,"method":"elicitation/create","params":{}}`}, onlyAnnounced},

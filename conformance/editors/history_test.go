@@ -41,7 +41,8 @@ func history(c *client, session string) []*entry {
 
 // passing tells whether a line is about the moment it was said in, such as the answer to a command. Those are not part of the history.
 func passing(text string) bool {
-	for _, start := range []string{"Goal paused", "Goal active", "The goal goes on in the background", "Waiting for your permission", "The session already has an unfinished goal"} {
+	for _, start := range []string{"Goal paused", "Goal active", "The goal goes on in the background", "Waiting for your permission",
+		"The session already has an unfinished goal"} {
 		if strings.HasPrefix(text, start) {
 			return true
 		}

@@ -85,10 +85,12 @@ const (
 var profiles = []profile{
 	{
 		// One process serves many threads. Its Stop button is not there while no prompt of its own is open.
-		name:         "zed",
-		info:         map[string]any{"name": "zed", "title": "Zed", "version": "0.210.0"},
-		capabilities: object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true, "auth": object{"terminal": true}, "elicitation": object{"form": object{}, "url": object{}}, "session": object{"configOptions": object{"boolean": object{}}}, "_meta": object{"terminal_output": true, "terminal-auth": true}},
-		fs:           true, terminal: true, elicitation: true,
+		name: "zed",
+		info: map[string]any{"name": "zed", "title": "Zed", "version": "0.210.0"},
+		capabilities: object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true, "auth": object{"terminal": true},
+			"elicitation": object{"form": object{}, "url": object{}}, "session": object{"configOptions": object{"boolean": object{}}},
+			"_meta": object{"terminal_output": true, "terminal-auth": true}},
+		fs: true, terminal: true, elicitation: true,
 		emptyParams:  "{}",
 		setMode:      true, // the mode from its settings is applied as soon as the session has an id
 		closes:       true,

@@ -1,6 +1,7 @@
 package editors_test
 
 import (
+	"bytes"
 	"os"
 	"regexp"
 	"slices"
@@ -45,9 +46,13 @@ func TestEditors_WorkaroundsAreMissed(t *testing.T) {
 	}
 }
 
-// Each workaround that the product lists has a row above.
+// Each workaround that the product lists has a row above and one in the document.
 func TestEditors_EveryWorkaroundIsMissed(t *testing.T) {
 	src, err := os.ReadFile("../../internal/fault/workarounds.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("../../docs/protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +63,9 @@ func TestEditors_EveryWorkaroundIsMissed(t *testing.T) {
 	for _, m := range listed {
 		if !slices.ContainsFunc(missed, func(c miss) bool { return c.workaround == string(m[1]) }) {
 			t.Errorf("no editor misses %s", m[1])
+		}
+		if !bytes.Contains(doc, []byte("\n| `"+string(m[1])+"` |")) {
+			t.Errorf("docs/protocol.md has no row for %s", m[1])
 		}
 	}
 }
