@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,9 +34,11 @@ func goalsList() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{Use: "list", Short: "List the goals of every session, newest first", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		known := []string{"", "active", "paused", "blocked", "achieved", "cancelled", "budget_exhausted"}
-		if err := oneOf("--status", status, known); err != nil {
-			return err
+		known := []string{"active", "paused", "blocked", "achieved", "cancelled", "budget_exhausted"}
+		if status != "" {
+			if err := oneOf("--status", status, known); err != nil {
+				return err
+			}
 		}
 		return reading(cmd, func(ctx context.Context, c *cli) error {
 			all, more, err := c.listGoals(ctx, goals.Status(status), limit)
@@ -66,12 +69,10 @@ func (c *cli) listGoals(ctx context.Context, status goals.Status, limit int) ([]
 }
 
 func oneOf(flag, given string, known []string) error {
-	for _, k := range known {
-		if given == k {
-			return nil
-		}
+	if slices.Contains(known, given) {
+		return nil
 	}
-	return usageError{fmt.Errorf("%s is %q; it takes %s", flag, given, strings.Join(known[1:], ", "))}
+	return usageError{fmt.Errorf("%s is %q; it takes %s", flag, given, strings.Join(known, ", "))}
 }
 
 func goalsShow() *cobra.Command {
@@ -157,8 +158,10 @@ func goalsCreate() *cobra.Command {
 		if sess != "" && cmd.Flags().Changed("cwd") {
 			return usageError{errors.New("a goal is set in a session or in a directory: --session or --cwd, not both")}
 		}
-		if err := oneOf("--mode", mode, append([]string{""}, modes()...)); err != nil {
-			return err
+		if mode != "" {
+			if err := oneOf("--mode", mode, modes()); err != nil {
+				return err
+			}
 		}
 		p.Mode, p.Requirements = session.Mode(mode), required(commands, files, words)
 		if sess == "" {
@@ -245,14 +248,22 @@ func directory(dir string) (string, error) {
 
 // stored says what stands between a stored control and its execution.
 func (c *cli) stored(ctx context.Context, id session.SessionID) {
-	warnIdle(ctx, c.errs, c.home, c.db)
-	_ = c.st.Read(ctx, func(tx session.Tx) error { // only a remark
-		s, err := tx.Session(id)
-		if err == nil && s.Closed {
-			_, _ = fmt.Fprintf(c.errs, "holdfast: an editor closed session %s; it goes on when it is opened in an editor again\n", id)
+	var s session.Session
+	moves := false
+	err := c.st.Read(ctx, func(tx session.Tx) (err error) {
+		if s, err = tx.Session(id); err != nil {
+			return err
 		}
+		moves, err = session.Moves(tx, id)
 		return err
 	})
+	switch {
+	case err != nil || !moves: // only a remark
+	case s.Closed:
+		_, _ = fmt.Fprintf(c.errs, "holdfast: stored; an editor closed session %s, so it goes on when an editor opens it again\n", id)
+	default:
+		warnIdle(ctx, c.errs, c.home, c.db)
+	}
 }
 
 // goalError puts what a person can do in place of a member's name.

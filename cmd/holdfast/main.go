@@ -87,9 +87,7 @@ func rootCommand() *cobra.Command {
 				return demo(cmd.Context(), model)
 			}},
 		demoServerCommand(),
-		workCommand(&model), goalsCommand(), sessionsCommand(),
-		&cobra.Command{Use: "version", Short: "Print the version", Args: noArgs,
-			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "holdfast", version) }},
+		workCommand(&model), goalsCommand(), sessionsCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model), versionCommand(),
 	)
 	return root
 }
