@@ -172,7 +172,8 @@ func (n *node) watch(ctx context.Context, home string) {
 		case <-ctx.Done():
 			return
 		case <-n.inst.Bell():
-			n.engine.SetShared(true) // somebody else rang
+			n.engine.SetShared(true) // somebody else rang,
+			known = max(known, 1)    // and may be gone before the next tick
 			n.engine.Ring()
 			n.takeUnowned(ctx)
 		case <-tick.C:
@@ -268,6 +269,11 @@ func (n *node) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), letGo)
 		defer cancel()
 		errs = append(errs, n.engine.Close(ctx))
+		if n.inst != nil && executes(n.inst.Kind()) {
+			if others, err := n.inst.Others(); err == nil { // what was let go of is theirs now; a lost doorbell costs delay only
+				n.inst.Poke(others...)
+			}
+		}
 	}
 	if n.box != nil {
 		n.box.Close() // a call in flight may answer until here; its row says unknown otherwise
