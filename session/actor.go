@@ -141,15 +141,17 @@ func (a *actor) pick() (*Run, time.Time, error) {
 		answered[p.Run] = answered[p.Run] || p.State == ApprovalAnswered
 	}
 	var due time.Time
+	held := false // by a prompt in the middle of which a question is open: what came after it waits, as it did before a restart
 	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
 		for _, r := range runs {
-			if r.Kind != kind {
+			if r.Kind != kind || held && r.Desired == DesiredRun {
 				continue
 			}
 			ready, later := a.ready(r, recheck, answered[r.ID] || !asked[r.ID])
 			if ready {
 				return &r, time.Time{}, nil
 			}
+			held = held || kind == RunPrompt && r.Phase == PhaseWaiting && r.ReasonCode == CodeApproval
 			if !later.IsZero() && (due.IsZero() || later.Before(due)) {
 				due = later
 			}

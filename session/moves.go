@@ -17,17 +17,17 @@ func Moves(tx Tx, id SessionID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	held := false
 	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
 		for _, r := range runs {
-			if r.Kind != kind {
+			if r.Kind != kind || held && r.Desired == DesiredRun {
 				continue
 			}
-			switch step := stepOf(r, approvals, effects); {
-			case step == stepGoes:
+			s := stepOf(r, approvals, effects)
+			if s == stepGoes {
 				return true, nil
-			case step == stepHolds:
-				return false, nil
 			}
+			held = held || s == stepHolds
 		}
 	}
 	return false, nil
@@ -57,6 +57,8 @@ func stepOf(r Run, approvals []Approval, effects []Effect) step {
 		return stepGoes
 	case r.ReasonCode == CodeApproval && !asks:
 		return stepGoes
+	case r.ReasonCode == CodeApproval && r.Kind == RunPrompt:
+		return stepHolds
 	}
 	return stepWaits
 }

@@ -216,7 +216,7 @@ func testNames(t *testing.T) map[string]bool {
 		if err != nil {
 			return err
 		}
-		if d.Name() == "node_modules" {
+		if d.IsDir() && d.Name() == "node_modules" {
 			return fs.SkipDir
 		}
 		if !strings.HasSuffix(path, "_test.go") {

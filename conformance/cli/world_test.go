@@ -84,7 +84,9 @@ func (w *world) command(args ...string) *exec.Cmd {
 	w.t.Helper()
 	cmd := exec.Command(w.binary(), args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, w.env...)
-	cmd.Dir = w.work
+	if cmd.Dir = w.work; !w.has(".") {
+		cmd.Dir = filepath.Dir(w.home)
+	}
 	return cmd
 }
 
@@ -216,6 +218,11 @@ func (w *world) put(name string) {
 	if err := os.WriteFile(filepath.Join(w.work, name), nil, 0o600); err != nil && !os.IsNotExist(err) {
 		w.t.Error(err)
 	}
+}
+
+func (w *world) has(name string) bool {
+	_, err := os.Stat(filepath.Join(w.work, name))
+	return err == nil
 }
 
 // lines counts the lines of a file in the work tree.
