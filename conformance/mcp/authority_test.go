@@ -1,0 +1,134 @@
+package mcp_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"holdfast/conformance/fakemodel"
+	"holdfast/conformance/harness"
+)
+
+// A setting changes what a call does, never which tools there are. A refused call says which setting allows it and changes nothing.
+func TestAuthority_EveryTool(t *testing.T) {
+	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply { return command("true") })
+	a := w.editor(unanswered)
+	session := a.NewSession(w.work)
+	a.Prompt(session, "run")
+	full := w.serve("--authority", "full")
+	open := full.question(session, func(approval) bool { return true })
+	g := full.create(object{"sessionId": session, "requirements": []any{object{"id": "r", "kind": "file", "path": "x"}}}).Goal
+	editing := full.create(object{"cwd": w.work, "mode": "edit"}).Goal
+	full.must("update_goal", object{"goalId": editing.GoalID, "action": "end"}, nil)
+	decisions := map[string]bool{"settle_effect": true, "answer_approval": true} // whole tools; others name what they need first
+	var list string
+	for _, setting := range []string{"read", "", "goals", "full"} {
+		var args []string
+		if setting != "" {
+			args = []string{"--authority", setting}
+		}
+		c := w.serve(args...)
+		if now := encode(c.tools()); list == "" {
+			list = now
+		} else if now != list {
+			t.Errorf("with %q the list of tools differs", setting)
+		}
+		try := func(least, tool string, args object) {
+			t.Helper()
+			rank := map[string]int{"read": 0, "": 1, "goals": 1, "full": 2}
+			p := c.call(tool, args, nil)
+			if refused := p != nil && p.Code == "no_authority"; refused != (rank[setting] < rank[least]) {
+				t.Errorf("with %q, %s %v: %+v", setting, tool, args, p)
+			} else if refused {
+				c.refused("a refused call", tool, args, "no_authority", "--authority "+map[bool]string{true: least, false: "goals"}[setting != "read" || decisions[tool]])
+			}
+		}
+		try("read", "list_goals", object{})
+		try("read", "get_goal", object{"goalId": g.GoalID})
+		try("read", "list_sessions", object{})
+		try("read", "get_session", object{"sessionId": session})
+		try("read", "list_effects", object{})
+		try("read", "list_approvals", object{})
+		try("goals", "create_goal", object{"cwd": w.work, "objective": "x", "idempotencyKey": "a"})
+		try("goals", "create_goal", object{"cwd": w.work, "objective": "x", "mode": "plan", "idempotencyKey": "b"})
+		try("full", "create_goal", object{"cwd": w.work, "objective": "x", "mode": "edit", "idempotencyKey": "c"})
+		try("full", "create_goal", object{"sessionId": editing.SessionID, "objective": "x", "idempotencyKey": "d"})
+		try("goals", "send_message", object{"sessionId": session, "text": "x", "idempotencyKey": "e"})
+		try("goals", "update_goal", object{"goalId": g.GoalID, "action": "revise", "reason": "x"})
+		try("full", "update_goal", object{"goalId": g.GoalID, "action": "waive", "requirementId": "r", "reason": "x"})
+		try("full", "settle_effect", object{"effectId": open.Effect.EffectID, "happened": true})
+		if setting != "full" {
+			try("full", "answer_approval", object{"approvalId": open.ApprovalID, "option": "allow_once"})
+			if p := c.approvals(session); len(p) != 1 || p[0].ApprovalID != open.ApprovalID {
+				t.Errorf("with %q the question is now %+v", setting, p)
+			}
+		}
+	}
+}
+
+// The setting comes from the environment too; a wrong one is a usage error, before anything is served.
+func TestAuthority_Setting(t *testing.T) {
+	w := newWorld(t, nil)
+	c := launch(t, append(w.env(), "HOLDFAST_MCP_AUTHORITY=read", "HOLDFAST_MCP_TRUST="+w.work+string(filepath.ListSeparator)+"/none"))
+	c.refused("create with read", "create_goal", object{"cwd": w.work, "objective": "x"}, "no_authority")
+	c = launch(t, append(w.env(), "HOLDFAST_MCP_AUTHORITY=read", "HOLDFAST_MCP_TRUST="+w.work+string(filepath.ListSeparator)+"/none"), "--authority", "goals")
+	c.create(object{"cwd": w.work})
+	for _, args := range [][]string{{"--authority", "root"}, {"--trust", "here"}, {"more"}} {
+		a := harness.Start(t, harness.Options{Binary: binary(t), Args: append([]string{"mcp"}, args...), Env: w.env(), Invalid: true})
+		if err := a.Wait(); err == nil || err.Error() != "exit status 2" {
+			t.Errorf("%v: ended with %v", args, err)
+		}
+		if a.Stderr() == "" || len(a.Log()) != 0 {
+			t.Errorf("%v: it says %q and serves %v", args, a.Stderr(), a.Log())
+		}
+	}
+}
+
+// Work begins only in directories that the user trusts. Links do not lead around that.
+func TestTrust_Directories(t *testing.T) {
+	w := newWorld(t, nil)
+	dir := filepath.Dir(w.work)
+	for _, name := range []string{"work/sub", "workshop", "opened/sub", "extra", "other"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"work/out": "other", "in": "work", "open-link": "opened"} {
+		if err := os.Symlink(filepath.Join(dir, target), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "work/file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := w.serve()
+	try := func(name string, trusted bool) {
+		t.Helper()
+		args := object{"cwd": filepath.Join(dir, name), "objective": "x"}
+		if trusted {
+			c.must("create_goal", args, nil)
+		} else {
+			c.refused(name, "create_goal", args, "untrusted_directory", "cwd", "--trust")
+		}
+	}
+	try("work", true)
+	try("work/sub", true)
+	try("in", true)
+	try("in/sub", true)
+	try("work/out", false)
+	try("workshop", false)
+	try(".", false)
+	try("opened", false)
+	try("extra", false)
+	c.refused("the whole disk", "create_goal", object{"cwd": "/", "objective": "x"}, "untrusted_directory")
+	c.refused("a file", "create_goal", object{"cwd": filepath.Join(dir, "work/file"), "objective": "x"}, "invalid_argument", "not a directory")
+	a := w.editor(nil)
+	a.Must("session/new", object{"cwd": filepath.Join(dir, "open-link"), "additionalDirectories": []string{filepath.Join(dir, "extra")}, "mcpServers": []any{}}, nil)
+	try("opened", true)
+	try("opened/sub", true)
+	try("extra", true)
+	try("other", false)
+	a.NewSession("/")
+	try("other", false)
+	try("workshop", false)
+}
