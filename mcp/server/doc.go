@@ -8,7 +8,7 @@
 //
 // Invariants:
 //
-//	I1: stdout gets whole JSON lines and nothing else; answers only, so no notification can follow an answer.
+//	I1: stdout gets whole JSON lines and nothing else. What belongs to a request goes out before its answer, and a cancelled one gets none.
 //	I2: a tool call runs under a context that neither the end of input nor a cancel ends. What it committed stands, and a client that did
 //	    not see the answer asks again with its idempotency key.
 //	I3: the list of tools depends on nothing: not on the authority, not on the store, not on what was called before.
