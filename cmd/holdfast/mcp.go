@@ -30,9 +30,14 @@ func mcpCommand(model *string) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
+			for _, dir := range filepath.SplitList(os.Getenv("HOLDFAST_MCP_TRUST")) {
+				if dir != "" {
+					trust = append(trust, dir)
+				}
+			}
 			for _, dir := range trust {
 				if !filepath.IsAbs(dir) {
-					return usageError{errors.New("--trust " + dir + ": it must be an absolute path")}
+					return usageError{errors.New("trust " + dir + ": it must be an absolute path")}
 				}
 			}
 			return serveMCP(*model, work, server.Options{Version: version, Authority: a, Trust: trust})
@@ -40,8 +45,8 @@ func mcpCommand(model *string) *cobra.Command {
 	c.Flags().BoolVar(&work, "work", false, "also execute the work, as 'holdfast acp' does")
 	c.Flags().StringVar(&authority, "authority", os.Getenv("HOLDFAST_MCP_AUTHORITY"),
 		"what the client may do: read, goals (default) or full; only full answers questions, settles outcomes and works without asking")
-	c.Flags().StringArrayVar(&trust, "trust", filepath.SplitList(os.Getenv("HOLDFAST_MCP_TRUST")),
-		"directory in which the client may start work; repeatable. Directories of stored sessions are trusted already")
+	c.Flags().StringArrayVar(&trust, "trust", nil,
+		"directory in which the client may start work, besides HOLDFAST_MCP_TRUST; repeatable. Those of stored sessions are trusted already")
 	return c
 }
 
@@ -127,19 +132,24 @@ func (m *mcpServer) backend(ctx context.Context) (*server.Backend, error) {
 		m.node = n
 	}
 	n := m.node
-	return &server.Backend{Engine: n.engine, Goals: n.goals, Executor: func(ctx context.Context) (server.Executor, error) { return m.executor(ctx, n) }}, nil
+	return &server.Backend{Engine: n.engine, Goals: n.goals, Executor: func(ctx context.Context) server.Executor { return m.executor(ctx, n) }}, nil
 }
 
-func (m *mcpServer) executor(ctx context.Context, n *node) (server.Executor, error) {
+// executor tells who will do what was stored.
+func (m *mcpServer) executor(ctx context.Context, n *node) server.Executor {
 	if executes(m.kind) {
-		return server.Executor{Alive: true}, nil
+		return server.Executor{Alive: true}
 	}
 	alive, err := executors(ctx, m.home, n.db)
-	if err != nil || len(alive) > 0 {
-		return server.Executor{Alive: err == nil}, err
+	if err != nil {
+		m.log.Error().Err(err).Msg("listing the processes failed")
+		return server.Executor{Hint: "It is stored; whether somebody executes it could not be found out."}
+	}
+	if len(alive) > 0 {
+		return server.Executor{Alive: true}
 	}
 	return server.Executor{Hint: "It is stored, and nobody executes it now. It begins when an editor starts 'holdfast acp'; or run '" + startHint +
-		"', or start this server with --work."}, nil
+		"', or start this server with --work."}
 }
 
 // diagnose names what a store reports.

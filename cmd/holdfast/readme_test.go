@@ -166,6 +166,58 @@ func TestReadme_EditorExamples(t *testing.T) {
 	}
 }
 
+// Each MCP client's example starts a server that lists its tools, and may work in the directory that the example trusts.
+func TestReadme_MCPExamples(t *testing.T) {
+	bin := build(t)
+	work := t.TempDir()
+	snippets := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(section(t, "## Use it from an MCP client"), -1)
+	if len(snippets) != 2 {
+		t.Fatalf("%d examples", len(snippets))
+	}
+	for _, snippet := range snippets {
+		var c struct {
+			Servers map[string]struct {
+				Command string
+				Args    []string
+				Env     map[string]string
+			} `json:"mcpServers"`
+		}
+		if err := json.Unmarshal([]byte(snippet[1]), &c); err != nil {
+			t.Fatal(err)
+		}
+		s := c.Servers["holdfast"]
+		if s.Command != "holdfast" {
+			t.Fatalf("the command is %q", s.Command)
+		}
+		env := []string{"HOLDFAST_HOME=" + filepath.Join(t.TempDir(), "home")}
+		for k, v := range s.Env {
+			env = append(env, k+"="+v)
+		}
+		for i, arg := range s.Args {
+			s.Args[i] = strings.Replace(arg, "/path/to/your/project", work, 1)
+		}
+		a := harness.Start(t, harness.Options{Binary: bin, Args: s.Args, Env: env, Invalid: true})
+		a.Must("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "x", "version": "1"}}, nil)
+		var r struct {
+			Tools   []struct{ Name string }
+			IsError bool
+			Content []struct{ Text string }
+		}
+		a.Must("tools/list", map[string]any{}, &r)
+		create := map[string]any{"cwd": work, "objective": "x", "mode": "plan"}
+		if slices.Contains(s.Args, "--work") {
+			create = map[string]any{"cwd": work} // refused before anything: no model is asked here
+		}
+		a.Must("tools/call", map[string]any{"name": "create_goal", "arguments": create}, &r)
+		if len(r.Tools) == 0 || r.IsError != slices.Contains(s.Args, "--work") {
+			t.Errorf("%v: %+v", s.Args, r)
+		}
+		if err := a.CloseInput(); err != nil || a.Stderr() != "" {
+			t.Errorf("ended with %v, stderr %q", err, a.Stderr())
+		}
+	}
+}
+
 // Commands that the README names exist, except where it says that they do not.
 func TestReadme_Commands(t *testing.T) {
 	bin := build(t)

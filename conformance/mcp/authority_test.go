@@ -73,7 +73,7 @@ func TestAuthority_Setting(t *testing.T) {
 	c.refused("create with read", "create_goal", object{"cwd": w.work, "objective": "x"}, "no_authority")
 	c = launch(t, append(w.env(), "HOLDFAST_MCP_AUTHORITY=read", "HOLDFAST_MCP_TRUST="+w.work+string(filepath.ListSeparator)+"/none"), "--authority", "goals")
 	c.create(object{"cwd": w.work})
-	for _, args := range [][]string{{"--authority", "root"}, {"--trust", "here"}, {"more"}} {
+	for _, args := range [][]string{{"--authority", "root"}, {"--trust", "here"}, {"--trust", ""}, {"more"}} {
 		a := harness.Start(t, harness.Options{Binary: binary(t), Args: append([]string{"mcp"}, args...), Env: w.env(), Invalid: true})
 		if err := a.Wait(); err == nil || err.Error() != "exit status 2" {
 			t.Errorf("%v: ended with %v", args, err)

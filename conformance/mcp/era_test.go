@@ -150,3 +150,16 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("%s differs; look at the difference after: go test ./conformance/mcp -update\n%s", path, got)
 	}
 }
+
+// The document names every tool.
+func TestDocument_NamesEveryTool(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range newWorld(t, nil).serve().tools() {
+		if !strings.Contains(string(doc), "| `"+tool.Name+"` |") {
+			t.Errorf("docs/mcp.md has no %s", tool.Name)
+		}
+	}
+}

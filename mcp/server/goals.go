@@ -141,7 +141,7 @@ func runCreateGoal(ctx context.Context, c call, a createGoal) (changedGoal, erro
 	if err != nil {
 		return changedGoal{}, goalRef{SessionID: a.SessionID}.explain(err)
 	}
-	return c.changed(ctx, v)
+	return changedGoal{v, c.Executor(ctx)}, nil
 }
 
 // mayRun refuses work that would not ask.
@@ -162,12 +162,6 @@ func (c call) inSession(ctx context.Context, a createGoal) error {
 		return invalid("mode", "the session is in mode %s, and its goals run in it; leave mode out, or name a cwd instead", s.Mode)
 	}
 	return c.s.mayRun(s.Mode)
-}
-
-// changed answers a control with who will act on it.
-func (c call) changed(ctx context.Context, v goals.View) (changedGoal, error) {
-	e, err := c.Executor(ctx)
-	return changedGoal{v, e}, err
 }
 
 func runGetGoal(ctx context.Context, c call, a getGoal) (goalResult, error) {
@@ -200,7 +194,7 @@ func runUpdateGoal(ctx context.Context, c call, a updateGoal) (changedGoal, erro
 	if err != nil {
 		return changedGoal{}, a.explain(err)
 	}
-	return c.changed(ctx, v)
+	return changedGoal{v, c.Executor(ctx)}, nil
 }
 
 func runListGoals(ctx context.Context, c call, a listGoals) (goalPage, error) {

@@ -91,8 +91,8 @@ func runSettleEffect(ctx context.Context, c call, a settleEffect) (out effectRes
 	}); err != nil {
 		return out, err
 	}
-	out.Executor, err = c.Executor(ctx)
-	return out, err
+	out.Executor = c.Executor(ctx)
+	return out, nil
 }
 
 func runListApprovals(ctx context.Context, c call, a listApprovals) (out approvalList, err error) {
@@ -116,6 +116,6 @@ func runAnswerApproval(ctx context.Context, c call, a answerApproval) (out appro
 	}); err != nil {
 		return out, err
 	}
-	out.Executor, err = c.Executor(ctx)
-	return out, err
+	out.Executor = c.Executor(ctx)
+	return out, nil
 }

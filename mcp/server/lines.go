@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// maxLine is the longest line that is read, in bytes. Of a longer one nothing is kept.
+// maxLine is the longest line that is read, in bytes without its end. Of a longer one nothing is kept.
 const maxLine = 32 << 20
 
 var errTooLong = errors.New("the line is too long")
@@ -24,7 +24,7 @@ func (l *lines) next() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if len(line)+len(part) > l.max+1 {
+		if len(line)+len(bytes.TrimSuffix(part, []byte("\n"))) > l.max {
 			for errors.Is(err, bufio.ErrBufferFull) {
 				_, err = l.r.ReadSlice('\n')
 			}

@@ -20,7 +20,8 @@ type Backend struct {
 	Engine *session.Engine
 	Goals  *goals.Service
 	// Executor tells whether a live process executes work on this store, and what to do when none does.
-	Executor func(ctx context.Context) (Executor, error)
+	// It never fails: what was stored stands, whatever can be said of this.
+	Executor func(ctx context.Context) Executor
 }
 
 // Executor is who will do what was just stored.

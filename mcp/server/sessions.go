@@ -161,8 +161,8 @@ func runSendMessage(ctx context.Context, c call, a sendMessage) (out sentMessage
 	}); err != nil {
 		return out, err
 	}
-	out.Executor, err = c.Executor(ctx)
-	return out, err
+	out.Executor = c.Executor(ctx)
+	return out, nil
 }
 
 // keyedRun is the id of the run that a key stands for in a session: the same key is the same row, so nothing else has to remember keys.

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"holdfast/session"
@@ -20,7 +19,7 @@ func (c call) trusted(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	for _, root := range c.s.o.Trust {
-		if holds(root, real) {
+		if root, err := filepath.EvalSymlinks(root); err == nil && within(root, real) {
 			return real, nil
 		}
 	}
@@ -51,16 +50,17 @@ func resolve(dir string) (string, error) {
 	return real, nil
 }
 
-// holds tells whether dir, which is resolved, is root or lies in it.
-func holds(root, dir string) bool {
+// opened tells whether a root that a user opened in an editor holds a resolved directory. The whole disk does not count: it is what an
+// editor has that was launched without a folder.
+func opened(root, dir string) bool {
 	root, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return false
-	}
-	if root == filepath.Dir(root) {
-		return dir == root // an editor that was launched without a folder: nobody meant to trust everything
-	}
-	return dir == root || strings.HasPrefix(dir, root+string(filepath.Separator))
+	return err == nil && root != filepath.Dir(root) && within(root, dir)
+}
+
+// within tells whether dir is root or lies in it; both are resolved.
+func within(root, dir string) bool {
+	rel, err := filepath.Rel(root, dir)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // ofSession looks through the roots of every stored session, a page at a time.
@@ -75,7 +75,7 @@ func (c call) ofSession(ctx context.Context, dir string) (bool, error) {
 		}
 		for _, s := range all {
 			for _, root := range s.Roots {
-				if !seen[root] && holds(root, dir) {
+				if !seen[root] && opened(root, dir) {
 					return true, nil
 				}
 				seen[root] = true
