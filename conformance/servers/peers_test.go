@@ -15,12 +15,10 @@ func TestPeers_FilesystemEditsOnce(t *testing.T) {
 	w := newWorld(t, nil)
 	w.peer("files", "server-filesystem", w.work)
 	path := w.write("greeting", "hi\n")
-	w.answer = once("mcp__files__edit_file", edit(path))
-	a := w.start("", nil)
+	w.answer = follow(turns{"edit it": {tool("mcp__files__edit_file", edit(path))}})
+	a := w.start("")
 	session := w.open(a)
-	if got := stop(t, a, a.Prompt(session, "edit it")); got != "end_turn" {
-		t.Errorf("stopped with %s", got)
-	}
+	w.prompt(a, session, "edit it")
 	if got := w.read("greeting"); got != "hi hi\n" {
 		t.Errorf("the file says %q", got)
 	}

@@ -4,9 +4,11 @@ package servers_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,9 +17,17 @@ import (
 	"holdfast/conformance/harness"
 )
 
+// abreast is how many worlds run at once: they mostly wait for processes that start.
+const abreast = 6
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", strconv.Itoa(abreast))
 	code := m.Run()
 	harness.Cleanup()
+	if hostile.dir != "" {
+		_ = os.RemoveAll(hostile.dir)
+	}
 	os.Exit(code)
 }
 
@@ -27,8 +37,13 @@ type world struct {
 	dir, home, work string
 	model           *fakemodel.Server
 	servers         []map[string]any
-	mu              sync.Mutex
-	answer          func(fakemodel.Request) fakemodel.Reply
+	env             []string // of the agent, beside what it needs
+	choose          func(ask) string
+	capabilities    map[string]any
+
+	mu     sync.Mutex
+	answer func(fakemodel.Request) fakemodel.Reply
+	asks   []ask
 }
 
 func newWorld(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *world {
@@ -84,21 +99,28 @@ func (w *world) peer(name, pkg string, args ...string) {
 }
 
 // start launches the editor's agent. crash is a crash point of the binary that has them, "" launches the released one.
-func (w *world) start(crash string, permission func(json.RawMessage) string) *harness.Agent {
+func (w *world) start(crash string) *harness.Agent {
 	w.t.Helper()
 	plain, faulty, err := harness.Binaries()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	env := []string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=" + w.model.URL(), "HOLDFAST_LOG=info"}
-	o := harness.Options{Binary: plain, Env: env, Permission: permission}
+	env := append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info", "OPENAI_API_KEY=" + modelKey}, w.model.Env("openai")...)
+	o := harness.Options{Binary: plain, Env: append(env, w.env...), Permission: w.permit}
 	if crash != "" {
-		o.Binary, o.Env = faulty, append(env, "HOLDFAST_CRASH="+crash)
+		o.Binary, o.Env = faulty, append(o.Env, "HOLDFAST_CRASH="+crash, "HOLDFAST_CRASH_LOG="+filepath.Join(w.dir, "fired"))
 	}
 	a := harness.Start(w.t, o)
-	a.Initialize()
+	capabilities := w.capabilities
+	if capabilities == nil {
+		capabilities = map[string]any{}
+	}
+	a.Must("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": capabilities}, nil)
 	return a
 }
+
+// modelKey is a credential of ours that no server may see.
+const modelKey = "sk-model-key-of-ours"
 
 func (w *world) params(session string) map[string]any {
 	servers := w.servers
@@ -139,14 +161,30 @@ func (w *world) read(name string) string {
 	return string(b)
 }
 
-// once makes one call and then says what its result was.
-func once(tool string, args any) func(fakemodel.Request) fakemodel.Reply {
+// turns are the calls that the model makes for a prompt, one after the other.
+type turns map[string][]fakemodel.Call
+
+// follow plays turns. A turn ends with "done PROMPT".
+func follow(t turns) func(fakemodel.Request) fakemodel.Reply {
 	return func(r fakemodel.Request) fakemodel.Reply {
-		if results := r.Results(); len(results) > 0 {
-			return fakemodel.Text("result: " + results[len(results)-1].Content)
+		prompt, made := "", 0
+		for _, m := range r.Messages {
+			if _, ok := t[m.Content]; ok && m.Role == "user" {
+				prompt, made = m.Content, 0
+			}
+			if m.Role == "tool" {
+				made++
+			}
 		}
-		return fakemodel.Calls(fakemodel.Call{Name: tool, Args: encode(args)})
+		if made < len(t[prompt]) {
+			return fakemodel.Calls(t[prompt][made])
+		}
+		return fakemodel.Text("done " + prompt + "\n")
 	}
+}
+
+func tool(name string, args any) fakemodel.Call {
+	return fakemodel.Call{Name: name, Args: encode(args)}
 }
 
 func encode(v any) string {
@@ -176,4 +214,142 @@ func transcript(a *harness.Agent, session string) string {
 		fmt.Fprintf(&b, "%s\n", u)
 	}
 	return b.String()
+}
+
+// ask is one permission question as the editor got it.
+type ask struct {
+	Title   string
+	Text    string // of its content
+	Options []string
+}
+
+func (w *world) permit(params json.RawMessage) string {
+	var p struct {
+		ToolCall struct {
+			Title   string
+			Content []struct{ Content struct{ Text string } }
+		}
+		Options []struct{ OptionID string }
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		w.t.Error(err)
+	}
+	q := ask{Title: p.ToolCall.Title}
+	for _, c := range p.ToolCall.Content {
+		q.Text += c.Content.Text
+	}
+	for _, o := range p.Options {
+		q.Options = append(q.Options, o.OptionID)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asks = append(w.asks, q)
+	if w.choose != nil {
+		return w.choose(q)
+	}
+	return "allow_once"
+}
+
+func (w *world) asked() []ask {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]ask(nil), w.asks...)
+}
+
+// prompt asks and waits for the end of the turn.
+func (w *world) prompt(a *harness.Agent, session, text string) {
+	w.t.Helper()
+	if got := stop(w.t, a, a.Prompt(session, text)); got != "end_turn" {
+		w.t.Fatalf("the prompt %q stopped with %s", text, got)
+	}
+}
+
+// results are what the model was told in its newest request.
+func (w *world) results() []string {
+	all := w.model.Requests()
+	if len(all) == 0 {
+		return nil
+	}
+	var out []string
+	for _, m := range all[len(all)-1].Results() {
+		out = append(out, m.Content)
+	}
+	return out
+}
+
+// result is the newest of the results.
+func (w *world) result() string {
+	r := w.results()
+	if len(r) == 0 {
+		return ""
+	}
+	return r[len(r)-1]
+}
+
+// offered are the names of the tools in the newest request.
+func (w *world) offered() []string {
+	all := w.model.Requests()
+	if len(all) == 0 {
+		return nil
+	}
+	var out []string
+	for _, t := range all[len(all)-1].Tools {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+// said waits for words of the agent.
+func said(t testing.TB, a *harness.Agent, session, text string) {
+	t.Helper()
+	harness.Eventually(t, "the agent says "+text, func() bool { return strings.Contains(a.Text(session), text) })
+}
+
+// shown is the last status of each call, by title.
+func shown(a *harness.Agent, session string) map[string]string {
+	type call struct{ title, status string }
+	calls := map[string]*call{}
+	for _, raw := range a.Updates(session) {
+		var u struct{ SessionUpdate, ToolCallID, Title, Status string }
+		if json.Unmarshal(raw, &u) != nil || u.ToolCallID == "" {
+			continue
+		}
+		c := calls[u.ToolCallID]
+		if c == nil {
+			c = &call{}
+			calls[u.ToolCallID] = c
+		}
+		if u.Title != "" {
+			c.title = u.Title
+		}
+		if u.Status != "" {
+			c.status = u.Status
+		}
+	}
+	out := map[string]string{}
+	for id, c := range calls {
+		if _, twice := out[c.title]; twice {
+			c.title += " " + id
+		}
+		out[c.title] = c.status
+	}
+	return out
+}
+
+// idle fails when anything is shown as going on.
+func idle(t testing.TB, a *harness.Agent, session string) {
+	t.Helper()
+	for title, status := range shown(a, session) {
+		if status != "completed" && status != "failed" {
+			t.Errorf("the call %q is shown as %s", title, status)
+		}
+	}
+}
+
+// replay opens the session in a process of its own, and says what it shows.
+func (w *world) replay(session string) *harness.Agent {
+	w.t.Helper()
+	a := w.start("")
+	w.load(a, session)
+	return a
 }
