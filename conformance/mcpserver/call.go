@@ -29,6 +29,9 @@ func (s *server) call(m message) {
 	_ = json.Unmarshal(m.Params, &c) // what is missing stays empty
 	var a action
 	_ = json.Unmarshal(c.Arguments, &a)
+	if a.Do == "vanish" { // it was read, and nothing was done with it
+		os.Exit(a.N)
+	}
 	if s.plan.Log != "" {
 		b, err := json.Marshal(map[string]any{"id": m.ID, "name": c.Name, "do": a.Do, "bytes": len(c.Arguments), "text": a.Text[:min(len(a.Text), 100)]})
 		if err != nil {
@@ -142,6 +145,9 @@ func (s *server) slowly(m message, c call, a action, gone <-chan struct{}) {
 		<-gone
 		time.Sleep(time.Duration(a.N) * time.Millisecond)
 		s.answer(m.ID, text("too late"))
+	case "held": // answers once the file that the text names is there, whatever was cancelled meanwhile
+		await(a.Text)
+		s.answer(m.ID, text("held and answered"))
 	case "sleep":
 		time.Sleep(time.Duration(a.N) * time.Millisecond)
 		s.answer(m.ID, text("slept"))

@@ -25,14 +25,15 @@ type plan struct {
 	Discover   string            `json:"discover"`   // modern, empty, die, silent; otherwise the method is unknown
 	Initialize string            `json:"initialize"` // refuse, silent; otherwise it is answered
 	Tools      []json.RawMessage `json:"tools"`
-	Evolve     bool              `json:"evolve"`   // each life describes the tool act in its own way
-	Pages      string            `json:"pages"`    // endless, repeating; otherwise there is one page
-	List       string            `json:"list"`     // silent
-	StartMS    int               `json:"start_ms"` // before anything is read
-	ExitAt     string            `json:"exit_at"`  // start
-	Stderr     int               `json:"stderr"`   // bytes at the start
-	Say        string            `json:"say"`      // a line on stderr at the start
-	Noise      []string          `json:"noise"`    // lines on stdout at the start
+	Evolve     bool              `json:"evolve"`     // each life describes the tool act in its own way
+	Pages      string            `json:"pages"`      // endless, repeating; otherwise there is one page
+	List       string            `json:"list"`       // silent
+	StartMS    int               `json:"start_ms"`   // before anything is read
+	StartWhen  string            `json:"start_when"` // a file that has to be there before anything is read
+	ExitAt     string            `json:"exit_at"`    // start
+	Stderr     int               `json:"stderr"`     // bytes at the start
+	Say        string            `json:"say"`        // a line on stderr at the start
+	Noise      []string          `json:"noise"`      // lines on stdout at the start
 	IgnoreEOF  bool              `json:"ignore_eof"`
 	IgnoreTerm bool              `json:"ignore_term"`
 	Deaf       bool              `json:"deaf"` // stops reading after it has listed its tools
@@ -86,6 +87,9 @@ func (s *server) begin() {
 		os.Exit(3)
 	}
 	time.Sleep(time.Duration(s.plan.StartMS) * time.Millisecond)
+	if s.plan.StartWhen != "" {
+		await(s.plan.StartWhen)
+	}
 	for _, line := range s.plan.Noise {
 		s.line([]byte(line))
 	}
@@ -210,4 +214,15 @@ func note(path, text string) {
 	if _, err := f.WriteString(text + "\n"); err != nil {
 		panic(err)
 	}
+}
+
+// await returns once a file is there, or ends the process when nobody is left who could make it.
+func await(path string) {
+	for range 6000 {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	os.Exit(5)
 }
