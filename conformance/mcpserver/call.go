@@ -107,13 +107,11 @@ func (s *server) atOnce(m message, c call, a action) bool {
 	case "env":
 		s.answer(m.ID, text(strings.Join(os.Environ(), "\n")))
 	case "change":
-		s.mu.Lock()
-		s.tools = nil
-		if err := json.Unmarshal(a.Result, &s.tools); err != nil {
+		var tools []json.RawMessage
+		if err := json.Unmarshal(a.Result, &tools); err != nil {
 			panic(err)
 		}
-		s.mu.Unlock()
-		s.tell("notifications/tools/list_changed", "{}")
+		s.change(tools)
 		s.answer(m.ID, text("changed"))
 	case "ask":
 		for i := range a.N {

@@ -25,8 +25,10 @@ type plan struct {
 	Discover   string            `json:"discover"`   // modern, empty, die, silent; otherwise the method is unknown
 	Initialize string            `json:"initialize"` // refuse, silent; otherwise it is answered
 	Tools      []json.RawMessage `json:"tools"`
-	Evolve     bool              `json:"evolve"`     // each life describes the tool act in its own way
-	Pages      string            `json:"pages"`      // endless, repeating; otherwise there is one page
+	Evolve     bool              `json:"evolve"`      // each life describes the tool act in its own way
+	Pages      string            `json:"pages"`       // endless, repeating; otherwise there is one page
+	ChangeWhen string            `json:"change_when"` // a file; once it is there, the tools are the changed ones
+	Changed    []json.RawMessage `json:"changed_tools"`
 	List       string            `json:"list"`       // silent
 	StartMS    int               `json:"start_ms"`   // before anything is read
 	StartWhen  string            `json:"start_when"` // a file that has to be there before anything is read
@@ -64,6 +66,9 @@ func main() {
 		os.Exit(2)
 	}
 	s.begin()
+	if s.plan.ChangeWhen != "" {
+		go func() { await(s.plan.ChangeWhen); s.change(s.plan.Changed) }()
+	}
 	s.serve()
 	if s.plan.IgnoreEOF {
 		block()
@@ -173,6 +178,9 @@ func (s *server) list(m message) {
 	s.listed++
 	tools, n := s.tools, s.listed
 	s.mu.Unlock()
+	if s.plan.Log != "" {
+		note(s.plan.Log+".lists", fmt.Sprint(n))
+	}
 	b, err := json.Marshal(map[string]any{"tools": tools})
 	if err != nil {
 		panic(err)
@@ -204,6 +212,13 @@ func (s *server) line(b []byte) {
 	_, _ = s.out.Write(append(b, '\n')) // nobody reads any more
 }
 
+func (s *server) change(tools []json.RawMessage) {
+	s.mu.Lock()
+	s.tools = tools
+	s.mu.Unlock()
+	s.tell("notifications/tools/list_changed", "{}")
+}
+
 // note appends a line that survives our death in the next moment.
 func note(path, text string) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|os.O_SYNC, 0o600)
@@ -225,4 +240,11 @@ func await(path string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	os.Exit(5)
+}
+
+// forever does not end. An empty select would, once nothing else runs.
+func block() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }

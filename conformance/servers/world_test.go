@@ -37,7 +37,8 @@ type world struct {
 	dir, home, work string
 	model           *fakemodel.Server
 	servers         []map[string]any
-	env             []string // of the agent, beside what it needs
+	entries         []json.RawMessage // more of them, as they are
+	env             []string          // of the agent, beside what it needs
 	choose          func(ask) string
 	capabilities    map[string]any
 
@@ -123,9 +124,12 @@ func (w *world) start(crash string) *harness.Agent {
 const modelKey = "sk-model-key-of-ours"
 
 func (w *world) params(session string) map[string]any {
-	servers := w.servers
-	if servers == nil {
-		servers = []map[string]any{}
+	servers := []any{}
+	for _, s := range w.servers {
+		servers = append(servers, s)
+	}
+	for _, e := range w.entries {
+		servers = append(servers, e)
 	}
 	return map[string]any{"sessionId": session, "cwd": w.work, "mcpServers": servers}
 }
