@@ -85,6 +85,11 @@ type WaitError struct {
 
 func (e *WaitError) Error() string { return e.Message }
 
+// MissingServer is the wait for a server that only a client can bring back.
+func MissingServer(name string) *WaitError {
+	return &WaitError{Code: CodeServerMissing, Message: fmt.Sprintf("%s (%s)", Diagnostics[CodeServerMissing].Sentence, name)}
+}
+
 // External names the tool of an external server that a planned call goes to.
 type External struct {
 	Server     string `json:"server"`

@@ -22,6 +22,9 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 		case Refuse:
 			return nil, c.refuse(ctx, "Not allowed: "+rule[3:]+".", Approval{})
 		}
+		if name := c.missing(ctx); name != "" {
+			return nil, MissingServer(name) // nobody is asked about what cannot be done
+		}
 		p, err := c.ask(ctx, unknown)
 		if err != nil {
 			return nil, err
@@ -43,6 +46,14 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 			return nil, c.reject(ctx, p)
 		}
 	}
+}
+
+// missing names the external server that the call needs and only a client can bring back.
+func (c *call) missing(ctx context.Context) string {
+	if _, external := c.tool.(Preparer); !external || c.t.e.Toolbox == nil {
+		return ""
+	}
+	return c.t.e.Toolbox.Missing(ctx, c.t.sess, c.effect.Tool)
 }
 
 // judge puts the facts of the call before the policy.

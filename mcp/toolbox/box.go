@@ -40,6 +40,8 @@ type Box struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	storing sync.Mutex // whoever changes stored definitions; taken before mu
+
 	mu       sync.Mutex
 	closed   bool
 	sessions map[session.SessionID]*bundle
@@ -94,6 +96,8 @@ func (b *Box) tell(id session.SessionID, format string, args ...any) {
 
 // Supply replaces the servers that a client supplied for a session. Those that are the same keep running. Nothing is started yet.
 func (b *Box) Supply(ctx context.Context, s session.Session, servers []Server) error {
+	b.storing.Lock()
+	defer b.storing.Unlock()
 	old, err := b.known(ctx, s.ID)
 	if err != nil {
 		return err
@@ -286,33 +290,49 @@ func (b *Box) changed(id session.SessionID, h *held) {
 		case <-b.ctx.Done():
 			return
 		}
-		b.store(id, bu)
+		b.mu.Lock()
+		bu.pending = false
+		b.mu.Unlock()
+		b.store(b.ctx, id, bu)
 	})
 }
 
 // store keeps the definitions that the supplied servers of a session have listed.
-func (b *Box) store(id session.SessionID, bu *bundle) {
+func (b *Box) store(ctx context.Context, id session.SessionID, bu *bundle) {
+	b.storing.Lock()
+	defer b.storing.Unlock()
 	b.mu.Lock()
-	bu.pending = false
 	var defs []session.ServerDef
 	dirty := false
 	for _, h := range bu.servers {
 		if h.config {
 			continue
 		}
+		def := h.def
 		if h.server != nil {
-			if raw := rawOf(h.server.Tools()); len(raw) > 0 && !slices.EqualFunc(raw, h.def.Tools, func(x, y json.RawMessage) bool { return string(x) == string(y) }) {
-				h.def.Tools, dirty = raw, true
+			if raw := rawOf(h.server.Tools()); len(raw) > 0 && !slices.EqualFunc(raw, def.Tools, func(x, y json.RawMessage) bool { return string(x) == string(y) }) {
+				def.Tools, dirty = raw, true
 			}
 		}
-		defs = append(defs, h.def)
+		defs = append(defs, def)
 	}
+	dirty = dirty && b.sessions[id] == bu // what replaced it stores its own
 	b.mu.Unlock()
 	if !dirty {
 		return
 	}
-	if err := b.Store.Commit(b.ctx, "servers.listed", func(tx session.Tx) error { return tx.PutServers(id, defs) }); err != nil && b.ctx.Err() == nil {
-		b.Log.Error().Err(err).Str("session_id", string(id)).Msg("storing a tool list failed")
+	if err := b.Store.Commit(ctx, "servers.listed", func(tx session.Tx) error { return tx.PutServers(id, defs) }); err != nil {
+		if ctx.Err() == nil {
+			b.Log.Error().Err(err).Str("session_id", string(id)).Msg("storing a tool list failed")
+		}
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, h := range bu.servers {
+		if i := slices.IndexFunc(defs, func(d session.ServerDef) bool { return d.Name == h.name }); i >= 0 && !h.config {
+			h.def = defs[i]
+		}
 	}
 }
 

@@ -13,11 +13,18 @@ import (
 // offerWait is how long the first request of a session waits for servers that are starting. A slower one joins when it is ready.
 const offerWait = 10 * time.Second
 
-// Offer returns the tools of a session, sorted by name. Tools of a missing server stay in the list.
+// Offer returns the tools of a session, sorted by name. Tools of a missing server stay in the list. What is offered was stored before: a
+// model's call of it finds it after a crash.
 func (b *Box) Offer(ctx context.Context, s session.Session) []session.Tool {
 	bu := b.ready(ctx, s)
 	if bu == nil {
 		return nil
+	}
+	b.mu.Lock()
+	now := b.sessions[s.ID]
+	b.mu.Unlock()
+	if now != nil {
+		b.store(ctx, s.ID, now)
 	}
 	var out []session.Tool
 	seen := map[string]bool{}

@@ -65,8 +65,7 @@ func (t *tool) Run(context.Context, session.ToolEnv, session.Plan, func(session.
 // Prepare makes sure that the server is there and the tool is still what was allowed.
 func (t *tool) Prepare(ctx context.Context, _ session.ToolEnv, plan session.Plan) (session.Prepared, error) {
 	if t.held.server == nil {
-		return nil, &session.WaitError{Code: session.CodeServerMissing,
-			Message: fmt.Sprintf("%s (%s)", session.Diagnostics[session.CodeServerMissing].Sentence, t.held.name)}
+		return nil, session.MissingServer(t.held.name)
 	}
 	slot, err := t.held.server.Acquire(ctx, t.def)
 	switch {
