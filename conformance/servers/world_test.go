@@ -340,14 +340,17 @@ func shown(a *harness.Agent, session string) map[string]string {
 	return out
 }
 
-// idle fails when anything is shown as going on.
+// idle waits until nothing is shown as going on. After a session was opened the agent is silent for a moment.
 func idle(t testing.TB, a *harness.Agent, session string) {
 	t.Helper()
-	for title, status := range shown(a, session) {
-		if status != "completed" && status != "failed" {
-			t.Errorf("the call %q is shown as %s", title, status)
+	harness.Eventually(t, "no call is shown as going on", func() bool {
+		for _, status := range shown(a, session) {
+			if status != "completed" && status != "failed" {
+				return false
+			}
 		}
-	}
+		return true
+	})
 }
 
 // replay opens the session in a process of its own, and says what it shows.
