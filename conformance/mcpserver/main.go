@@ -241,10 +241,3 @@ func await(path string) {
 	}
 	os.Exit(5)
 }
-
-// forever does not end. An empty select would, once nothing else runs.
-func block() {
-	for {
-		time.Sleep(time.Hour)
-	}
-}
