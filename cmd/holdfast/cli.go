@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -166,6 +167,9 @@ func table(w io.Writer, heading []string, rows [][]string) {
 	}
 	_ = t.Flush()
 }
+
+// whole is a limit that cuts nothing.
+const whole = math.MaxInt
 
 // line makes one line of a text that came from elsewhere: no control characters, at most limit characters.
 func line(s string, limit int) string {

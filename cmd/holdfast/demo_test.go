@@ -265,3 +265,27 @@ func TestDemo_ModelBehindTheRealWire(t *testing.T) {
 		})
 	}
 }
+
+func TestDemo_SecondActHolds(t *testing.T) {
+	d := startDemo(t, nil)
+	out, code := d.finish()
+	if code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{
+		`An MCP client sets a goal through .holdfast mcp., process \d+: active`,
+		`The agent asks: ledger: publish \{"version":"1.0"\}.* Answered: allow once`,
+		`The server has the call. kill -9 \d+`,
+		`dispatched +unknown .*mcp__ledger__publish`,
+		`Write published.txt \[an outcome is unknown: ledger: publish .*it happened`,
+		`mcp__ledger__publish: ledger: publish .*settled by person`,
+		`ledger.log, the server's own: 1 line`,
+		`Holds: one call, sent once`,
+		"Nothing of the demo is left",
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	d.leavesNothing()
+}

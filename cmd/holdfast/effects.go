@@ -105,7 +105,7 @@ func (c *cli) showEffect(ctx context.Context, id session.EffectID) error {
 	}
 	return c.show(v, func(w io.Writer) {
 		p := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-		p("call       %s\nsession    %s\ntool       %s (%s)\n           %s", v.EffectID, v.SessionID, v.Tool, v.Class, line(v.Title, 2000))
+		p("call       %s\nsession    %s\ntool       %s (%s)\n           %s", v.EffectID, v.SessionID, v.Tool, v.Class, line(v.Title, whole))
 		p("state      %s %s", v.State, v.Fact)
 		if v.ExitCode != nil {
 			p("exit code  %d", *v.ExitCode)

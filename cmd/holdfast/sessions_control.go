@@ -79,9 +79,9 @@ func sessionsApprovals() *cobra.Command {
 func printApproval(w io.Writer, a session.ApprovalView) {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	p("question %s (%s), asked %s in session %s", a.ApprovalID, a.State, clock(a.AskedAt), a.SessionID)
-	p("  %s: %s", a.Effect.Tool, line(a.Effect.Title, 2000)) // all of it: it is what is approved
+	p("  %s: %s", a.Effect.Tool, line(a.Effect.Title, whole)) // it is what is approved
 	for _, u := range a.Unknown {
-		p("  outcome unknown: %s %s: %s", u.EffectID, u.Tool, line(u.Title, 2000))
+		p("  outcome unknown: %s %s: %s", u.EffectID, u.Tool, line(u.Title, whole))
 	}
 	if a.State == session.ApprovalPending {
 		p("  answer: holdfast sessions answer %s %s", a.ApprovalID, strings.Join(a.Options, "|"))
