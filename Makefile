@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test check race crash bench clean
+.PHONY: build demo test check race crash families bench clean
 
 build:
 	$(GO) build -trimpath -o bin/holdfast ./cmd/holdfast
@@ -29,6 +29,10 @@ race:
 crash:
 	$(GO) test -tags faultpoints -count=1 -run 'TestCrash' ./internal/...
 	HOLDFAST_CRASH_LONG=1 $(GO) test -count=1 -timeout 60m ./conformance/crash
+
+# The suites that drive the binary, with the second model family. Parts of them run on both anyway.
+families:
+	HOLDFAST_FAMILY=anthropic $(GO) test -count=1 -timeout 20m ./conformance/... ./goals
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./conformance/bench

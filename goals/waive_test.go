@@ -52,15 +52,14 @@ func offering(gate <-chan struct{}) func(fakemodel.Request) fakemodel.Reply {
 // nobody will give.
 func TestWaive_DuringAReview(t *testing.T) {
 	gate := make(chan struct{})
-	model := fakemodel.New(offering(gate))
+	model := fakemodel.New(offering(gate)).Think()
 	defer model.Close()
 	plain, _, err := harness.Binaries()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	a := harness.Start(t, harness.Options{Binary: plain, Env: []string{"HOLDFAST_HOME=" + filepath.Join(dir, "home"), "HOLDFAST_MODEL=openai/fake",
-		"OPENAI_BASE_URL=" + model.URL()}})
+	a := harness.Start(t, harness.Options{Binary: plain, Env: append(model.Env(fakemodel.Family()), "HOLDFAST_HOME="+filepath.Join(dir, "home"))})
 	a.Initialize()
 	work := filepath.Join(dir, "work")
 	if err := os.Mkdir(work, 0o755); err != nil {

@@ -240,17 +240,18 @@ func scriptedWire(r fakemodel.Request, stopAfter string) fakemodel.Reply {
 
 func TestDemo_ModelBehindTheRealWire(t *testing.T) {
 	for name, c := range map[string]struct {
-		stopAfter, says string
-		code            int
+		family, stopAfter, says string
+		code                    int
 	}{
-		"does the work":   {"", "Holds: killed once, built once", exitOK},
-		"never finishes":  {"shell", "not achieved", exitFailed},
-		"runs no command": {"nothing", "there was no running command", exitFailed},
+		"does the work":                 {"openai", "", "Holds: killed once, built once", exitOK},
+		"does the work, the other wire": {"anthropic", "", "Holds: killed once, built once", exitOK},
+		"never finishes":                {"openai", "shell", "not achieved", exitFailed},
+		"runs no command":               {"openai", "nothing", "there was no running command", exitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			model := fakemodel.New(func(r fakemodel.Request) fakemodel.Reply { return scriptedWire(r, c.stopAfter) })
+			model := fakemodel.New(func(r fakemodel.Request) fakemodel.Reply { return scriptedWire(r, c.stopAfter) }).Think()
 			defer model.Close()
-			d := startDemo(t, []string{"OPENAI_BASE_URL=" + model.URL(), "OPENAI_API_KEY=not-a-secret"}, "--model", "openai/fake")
+			d := startDemo(t, append(model.Env(c.family), strings.ToUpper(c.family)+"_API_KEY=not-a-secret"), "--model", c.family+"/fake")
 			out, code := d.finish()
 			if code != c.code || !strings.Contains(out+d.errs.String(), c.says) {
 				t.Errorf("exit code %d, want %d and %q", code, c.code, c.says)
