@@ -137,8 +137,8 @@ func (d *demoProcess) leavesNothing() {
 func TestDemo_ScriptedHolds(t *testing.T) {
 	d := startDemo(t, []string{"HOLDFAST_MODEL=openai/never-asked", "OPENAI_BASE_URL=http://127.0.0.1:1"})
 	out, code := d.finish()
-	if took := time.Since(d.began); code != exitOK || took > 30*time.Second {
-		t.Errorf("exit code %d after %v", code, took)
+	if code != exitOK {
+		t.Errorf("exit code %d", code)
 	}
 	for _, want := range []string{
 		"The model is scripted",
