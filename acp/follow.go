@@ -412,9 +412,16 @@ func (f *follower) run(r session.Run) {
 	}
 }
 
-// line says something that is not part of the history.
+// line says something to the user that the model does not see. It stands in the history from then on; when it cannot be stored, it is
+// said all the same.
 func (f *follower) line(text string) {
-	f.send(textChunk(session.ItemMarker, session.ItemID(f.b.Engine.NewID()), text))
+	id := session.ItemID(f.b.Engine.NewID())
+	it := session.Item{ID: id, Kind: session.ItemMarker, Body: session.ItemBody{Text: text}}
+	if err := f.b.Engine.Remark(f.ctx, f.id, session.Item{}, it); err != nil {
+		f.fail(err, "storing a line failed")
+	}
+	f.text(id, session.ItemMarker, 0, text)
+	f.shown(id).closed = true
 }
 
 // session shows a changed mode or title.

@@ -155,20 +155,38 @@ func command(text string) (slash, bool) {
 	return slash{}, false
 }
 
-// run executes a command. shown is the id for the user's line in the history. hold is the goal whose work the prompt stays open for, "" to answer at once with the line.
-func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text string, shown session.ItemID) (hold, line string, err error) {
-	action, _, _ := strings.Cut(s.rest, " ")
-	if s.name == "/status" || s.rest == "" {
-		action = "status"
+// action is what a command does: a control of the goal, "status", or "" when the rest of it is the objective of a new one.
+func (s slash) action() string {
+	first, _, _ := strings.Cut(s.rest, " ")
+	if s.name == "/status" || s.rest == "" || first == "status" {
+		return "status"
 	}
-	switch action {
+	switch s.rest {
+	case "pause", "resume", "end", "verify", "retry": // "/goal resume the download feature" is an objective
+		return s.rest
 	case "clear":
-		action = "end"
-		fallthrough
-	case "pause", "resume", "end", "verify", "retry":
-		if s.rest != action && s.rest != "clear" {
-			break // "/goal resume the download feature" is an objective
+		return "end"
+	}
+	return ""
+}
+
+// sets tells whether the command sets a goal.
+func (s slash) sets() bool { return s.action() == "" }
+
+// run executes a command. shown is the id for the user's line in the history. hold is the goal whose work the prompt stays open for, "" to
+// answer at once with the line.
+func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text string, shown session.ItemID) (hold, line string, err error) {
+	switch action := s.action(); action {
+	case "":
+		v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text, ShownID: shown})
+		return v.GoalID, statusLine(v), err
+	case "status":
+		v, err := b.Goals.Get(ctx, "", id)
+		if goals.NoGoal(err) {
+			return "", "No goal. Set one with /goal <objective>.", nil
 		}
+		return "", statusLine(v), err
+	default:
 		v, err := b.Goals.Update(ctx, goals.UpdateParams{Session: id, Action: action, Reason: "/goal " + action})
 		if err != nil {
 			return "", "", err
@@ -177,15 +195,7 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 			hold = v.GoalID
 		}
 		return hold, statusLine(v), nil
-	case "status":
-		v, err := b.Goals.Get(ctx, "", id)
-		if goals.NoGoal(err) {
-			return "", "No goal. Set one with /goal <objective>.", nil
-		}
-		return "", statusLine(v), err
 	}
-	v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text, ShownID: shown})
-	return v.GoalID, statusLine(v), err
 }
 
 // statusLine is one line about a goal.

@@ -120,7 +120,8 @@ func (f *follower) requestCancel() {
 
 // slashPrompt runs a command. A goal that starts to work keeps the prompt open for a while.
 func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *rpc.Request, c slash, text string) error {
-	if c.name == "/goal" && c.rest != "" && c.rest != "status" {
+	switch c.action() {
+	case "", "resume", "verify", "retry": // what only looks or stops needs no model
 		if err := a.needModel(b); err != nil {
 			return err
 		}
@@ -134,6 +135,12 @@ func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *r
 			return err
 		}
 		hold, line = "", e.Message // a refusal is an answer, not a broken prompt
+	}
+	if err != nil || !c.sets() { // a goal that was set has stored the line that set it
+		it := session.Item{ID: shown, Kind: session.ItemUser, Body: session.ItemBody{Text: text, Aside: true}}
+		if err := b.Engine.Remark(ctx, f.id, it, session.Item{}); err != nil {
+			return err
+		}
 	}
 	f.post(func() {
 		p := &openPrompt{req: req, goal: hold}

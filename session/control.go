@@ -245,6 +245,27 @@ func title(text string) string {
 	return text
 }
 
+// Remark stores what the user and Holdfast said to each other beside the work: a command, and the line it was answered with. Either may be
+// empty. The model never sees it.
+func (e *Engine) Remark(ctx context.Context, id SessionID, said, answered Item) error {
+	err := e.Commit(ctx, "remark.stored", id, func(tx Tx) error {
+		for _, it := range []Item{said, answered} {
+			if it.Body.Text == "" {
+				continue
+			}
+			it.Session, it.State, it.CreatedAt = id, ItemComplete, e.Now()
+			if err := tx.InsertItem(&it); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store a remark: %w", err)
+	}
+	return nil
+}
+
 // Cancel stops what runs and what was queued before it, and pauses an active Goal. It returns the command to look for.
 func (e *Engine) Cancel(ctx context.Context, id SessionID) (string, error) {
 	return e.halt(ctx, id, CommandCancel)

@@ -52,6 +52,9 @@ type projection struct {
 func (p *projection) add(it Item) error {
 	switch it.Kind {
 	case ItemUser, ItemNote:
+		if it.Body.Aside {
+			return nil
+		}
 		p.out = append(p.out, Message{Role: RoleUser, Text: it.Body.Text})
 	case ItemAgent:
 		text := it.Body.Text

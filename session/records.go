@@ -178,6 +178,8 @@ type Item struct {
 type ItemBody struct {
 	Text   string          `json:"text,omitempty"`
 	Blocks json.RawMessage `json:"blocks,omitempty"` // user: the content blocks as the client sent them
+	// Aside: the user said it to Holdfast, not to the model, which never sees it.
+	Aside bool `json:"aside,omitempty"`
 	// Response is the provider request that agent, thought and tool items came from.
 	Response string    `json:"response,omitempty"`
 	Tool     *ToolCall `json:"tool,omitempty"`
