@@ -16,6 +16,7 @@ type Outcome struct {
 	Answer   Answer
 	Reason   string // why it is unknown; a safe sentence
 	RPCID    string
+	Offered  bool   // to the pipe; if not, no byte of it has left, and none will
 	Written  int64  // bytes that the pipe took
 	Stderr   string // the masked end of what the process wrote there, if the process is why it is unknown
 	Era      string
@@ -146,6 +147,7 @@ func (sl *Slot) Call(ctx context.Context, ticket string, args json.RawMessage, p
 	for reason == "" {
 		select {
 		case <-x.done:
+			sl.release(sent)
 			return sl.answered(x)
 		case text := <-x.progress:
 			idle.Reset(l.Idle)
@@ -157,8 +159,9 @@ func (sl *Slot) Call(ctx context.Context, ticket string, args json.RawMessage, p
 		case <-c.broken:
 			return sl.unknown(x, sl.s.mask.hide(c.why())+" before it answered")
 		case err := <-sent:
-			if sent = nil; errors.Is(err, errNoTicket) {
-				return sl.unknown(x, "it was refused: "+errNoTicket.Error())
+			sent = nil
+			if err != nil && !sl.offered(x) {
+				return sl.unknown(x, "nothing of it was written: "+clean(sl.s.mask.hide(err.Error()), 200))
 			}
 		case <-cap.C:
 			reason = fmt.Sprintf("no answer within %s", l.Call)
@@ -170,6 +173,23 @@ func (sl *Slot) Call(ctx context.Context, ticket string, args json.RawMessage, p
 	}
 	stop() // the library tells the server
 	return sl.grace(x, reason)
+}
+
+// release waits until the library knows of the answer as well: it would tell the server that the call was cancelled.
+func (sl *Slot) release(sent <-chan error) {
+	if sent == nil {
+		return
+	}
+	select {
+	case <-sent:
+	case <-sl.c.broken:
+	}
+}
+
+func (sl *Slot) offered(x *exchange) bool {
+	sl.c.mu.Lock()
+	defer sl.c.mu.Unlock()
+	return x.offered
 }
 
 // grace waits a little for the answer of a call that was given up.
@@ -234,5 +254,5 @@ func (sl *Slot) flag(a *Answer) {
 
 // outcome fills in what is known either way. The lock of the conn is held.
 func (sl *Slot) outcome(x *exchange) Outcome {
-	return Outcome{RPCID: x.id, Written: x.written, Era: sl.c.era, Protocol: sl.c.version}
+	return Outcome{RPCID: x.id, Offered: x.offered, Written: x.written, Era: sl.c.era, Protocol: sl.c.version}
 }

@@ -6,8 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -101,6 +105,114 @@ func TestCall_Cancelled(t *testing.T) {
 	}
 }
 
+// An answered call is over: its server is not told to cancel it.
+func TestCall_NoCancelAfterTheAnswer(t *testing.T) {
+	w := start(t, nil)
+	for i := range 300 {
+		w.wantText(w.act(map[string]any{"do": "ok"}, fmt.Sprint(i)), KindOK, "")
+	}
+	if b, err := os.ReadFile(w.log + ".cancelled"); err == nil {
+		t.Errorf("%d cancels", strings.Count(string(b), "\n"))
+	}
+}
+
+// What cannot be written at all is said at once, with the proof that nothing has left.
+func TestCall_NotJSON(t *testing.T) {
+	w := start(t, nil)
+	sl, err := w.Acquire(soon(t), w.tool("act"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sl.Release()
+	o := sl.Call(t.Context(), "T", json.RawMessage(`{"do"`), nil)
+	w.wantUnknown(o, "nothing of it was written")
+	if o.Offered || w.sent() != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// The server is killed while a message is half in its pipe.
+func TestCall_KilledInTheWrite(t *testing.T) {
+	w := start(t, nil, func(c *Config, o *Options) { o.Limits.Write = limit })
+	w.wantText(w.act(map[string]any{"do": "deaf"}), KindOK, "")
+	pid := w.State().PID
+	go func() {
+		w.offered("stuck")
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}()
+	o := w.act(map[string]any{"do": "ok", "text": strings.Repeat("x", 1<<20)}, "stuck")
+	w.wantUnknown(o, "exited (killed by SIGKILL)")
+	if !o.Offered || o.Written > 1<<20 || w.sent() != 1 {
+		t.Errorf("offered %v, written %d, sent %d", o.Offered, o.Written, w.sent())
+	}
+}
+
+// Many calls of all kinds at once, over several lives of the server: none arrives twice, an answer comes from a call that arrived, and what
+// was not offered never arrives.
+func TestCall_Storm(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	w := start(t, nil, func(_ *Config, o *Options) { o.Limits.Starts, o.Limits.Idle, o.Limits.MaxBackoff = 1000, 200*time.Millisecond, 20*time.Millisecond })
+	var mu sync.Mutex
+	outcomes := map[string]Outcome{}
+	var wg sync.WaitGroup
+	for g := range 12 {
+		random := rand.New(rand.NewPCG(seed, uint64(g)))
+		wg.Go(func() {
+			for i := range 25 {
+				ticket := fmt.Sprintf("%d-%d", g, i)
+				dos := []string{"ok", "ok", "ok", "ok", "ok", "ok", "hang", "sleep", "late", "exit", "answer_exit", "string_id", "twice"}
+				args, _ := json.Marshal(map[string]any{"do": dos[random.IntN(len(dos))], "n": random.IntN(50), "text": ticket})
+				sl, err := w.Acquire(soon(t), w.tool("act"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(200))*time.Millisecond)
+				o := sl.Call(ctx, ticket, args, nil)
+				sl.Release()
+				cancel()
+				mu.Lock()
+				outcomes[ticket] = o
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	w.Close()
+	b, err := os.ReadFile(w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived := map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		var call struct{ Text string }
+		if err := json.Unmarshal([]byte(line), &call); err != nil {
+			t.Fatal(err)
+		}
+		arrived[call.Text]++
+	}
+	count := map[string]int{}
+	for ticket, o := range outcomes {
+		_, late := w.late[ticket]
+		switch n := arrived[ticket]; {
+		case n > 1:
+			t.Errorf("%s arrived %d times", ticket, n)
+		case n == 0 && (o.Answered || late):
+			t.Errorf("%s was answered and never arrived: %+v", ticket, o)
+		case n == 1 && !o.Offered:
+			t.Errorf("%s arrived and was never offered: %+v", ticket, o)
+		case o.Answered && late:
+			t.Errorf("%s was answered twice", ticket)
+		}
+		count[fmt.Sprintf("offered %v, answered %v, late %v", o.Offered, o.Answered, late)]++
+	}
+	t.Logf("%v over %d lives", count, w.state.Generation)
+	if len(outcomes) != 300 || count["offered true, answered true, late false"] < 30 || w.state.Generation < 3 {
+		t.Error("the storm was a breeze")
+	}
+}
+
 func TestCall_CancelledBefore(t *testing.T) {
 	w := start(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -116,8 +228,8 @@ func TestCall_CancelledBefore(t *testing.T) {
 func TestCall_TicketOnce(t *testing.T) {
 	w := start(t, nil)
 	w.wantText(w.act(map[string]any{"do": "ok"}, "T"), KindOK, "")
-	w.wantUnknown(w.act(map[string]any{"do": "ok"}, "T"), "refused")
-	w.wantUnknown(w.act(map[string]any{"do": "ok"}, ""), "refused")
+	w.wantUnknown(w.act(map[string]any{"do": "ok"}, "T"), "without an unused ticket")
+	w.wantUnknown(w.act(map[string]any{"do": "ok"}, ""), "without an unused ticket")
 	// The library itself, as its loop for required input would do it.
 	if _, err := w.conn.lib.CallTool(t.Context(), callRequest("act")); !errors.Is(err, errNoTicket) {
 		t.Errorf("without a ticket: %v", err)
@@ -197,19 +309,27 @@ func TestCall_CancelledInTheWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		eventually(t, "the write has begun", func() bool {
-			w.conn.mu.Lock()
-			defer w.conn.mu.Unlock()
-			for _, x := range w.conn.open {
-				if x.ticket == "stuck" && x.offered {
-					return true
-				}
-			}
-			return false
-		})
+		w.offered("stuck")
 		cancel()
 	}()
 	w.wantUnknown(w.actWith(ctx, nil, map[string]any{"do": "ok", "text": strings.Repeat("x", 1<<20)}, "stuck"), "cancelled")
+}
+
+// offered waits until the first byte of a call may have left.
+func (w *world) offered(ticket string) {
+	w.Server.mu.Lock()
+	c := w.conn
+	w.Server.mu.Unlock()
+	eventually(w.t, "the write has begun", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, x := range c.open {
+			if x.ticket == ticket && x.offered {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func TestCall_FloodOfNotifications(t *testing.T) {

@@ -207,9 +207,11 @@ func TestSweep_TouchesNobodyElse(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	waited := make(chan error, 1)
+	go func() { waited <- cmd.Wait() }() // the test is its parent; who sweeps after a death is not
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed
+		<-waited
 	})
 	var self ident.Process
 	eventually(t, "it is a sleep", func() bool {
@@ -255,7 +257,6 @@ func TestSweep_TouchesNobodyElse(t *testing.T) {
 	if n, err := Sweep(file + ".none"); n != 0 || err != nil {
 		t.Errorf("of nothing: %d, %v", n, err)
 	}
-	go func() { _ = cmd.Wait() }() // the test is its parent; who sweeps after a death is not
 	if n := sweepOf(record{Tag: tag}); n != 1 {
 		t.Errorf("a launch without a process: swept %d", n)
 	}

@@ -26,6 +26,8 @@ type page struct {
 func (c *conn) list(ctx context.Context) ([]Tool, []Aside, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.s.lim.List, fmt.Errorf("the list of tools did not come within %s", c.s.lim.List))
 	defer cancel()
+	ctx, stop := c.alive(ctx)
+	defer stop()
 	var raw []json.RawMessage
 	seen := map[string]bool{}
 	for cursor, n := "", 1; ; n++ {

@@ -58,7 +58,8 @@ func New(cfg Config, o Options) *Server {
 	return s
 }
 
-// Start asks for the server in the background. It does nothing if it is ready or on its way.
+// Start asks for the server in the background. It does nothing if it is ready or on its way. A server that ended after it was ready is
+// started again only by this or by a call that needs it.
 func (s *Server) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +202,7 @@ func (s *Server) again(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.past.over(time.Time{}, s.opts.Now(), s.lim)
-	s.last = s.mask.hide(err.Error())
+	s.last = clean(s.mask.hide(err.Error()), 500)
 	phase := BackingOff
 	switch {
 	case errors.Is(err, errCommand):

@@ -46,7 +46,7 @@ func (e *Eras) set(c Config, legacy bool) {
 func (s *Server) libOptions() []mcpclient.ClientOption {
 	o := []mcpclient.ClientOption{mcpclient.WithMaxInputRoundTrips(1), mcpclient.WithDiscoverTimeout(s.lim.Probe)}
 	if s.opts.Eras.isLegacy(s.cfg) {
-		o = append(o, mcpclient.WithLegacyProtocolOnly())
+		o = append(o, mcpclient.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 	}
 	return o
 }
