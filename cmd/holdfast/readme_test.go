@@ -24,15 +24,17 @@ func readme(t *testing.T) string {
 	return string(b)
 }
 
-// section is what the README says under a heading.
+// section is what the README says under a heading, up to the next of its level or a higher one.
 func section(t *testing.T, heading string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(readme(t), "\n"+heading+"\n")
 	if !found {
 		t.Fatalf("the README has no %q", heading)
 	}
-	level := strings.Index(heading, " ")
-	body, _, _ := strings.Cut(rest, "\n"+heading[:level+1])
+	body := rest
+	for level := strings.Index(heading, " "); level > 0; level-- {
+		body, _, _ = strings.Cut(body, "\n"+heading[:level]+" ")
+	}
 	return body
 }
 
