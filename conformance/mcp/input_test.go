@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -166,22 +167,40 @@ func TestInput_Cancelled(t *testing.T) {
 	w := newWorld(t, nil)
 	c := w.serve()
 	c.must("list_goals", object{}, nil)
-	for i := range 20 {
-		args := object{"cwd": w.work, "objective": "x", "idempotencyKey": fmt.Sprint(i)}
-		request := encode(object{"jsonrpc": "2.0", "id": fmt.Sprint("c", i), "method": "tools/call", "params": object{"name": "create_goal", "arguments": args}})
-		cancel := encode(object{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": object{"requestId": fmt.Sprint("c", i)}})
-		c.SendLine([]byte(request + "\n" + cancel))
-		c.create(args)
+	free := w.hold()
+	args := object{"cwd": w.work, "objective": "x", "idempotencyKey": "k"}
+	id := c.Begin("tools/call", object{"name": "create_goal", "arguments": args})
+	c.Notify("notifications/cancelled", object{"requestId": json.RawMessage(id)})
+	if _, e := c.Agent.Call("ping", object{}); e != nil { // the cancel has been read
+		t.Fatal(e)
+	}
+	free()
+	var all struct{ Goals []goal }
+	harness.Eventually(t, "the goal is stored", func() bool { c.must("list_goals", object{}, &all); return len(all.Goals) == 1 })
+	if again := c.create(args); again.Goal.GoalID != all.Goals[0].GoalID {
+		t.Errorf("a repeat made %s besides %s", again.Goal.GoalID, all.Goals[0].GoalID)
+	}
+	if err := c.CloseInput(); err != nil {
+		t.Fatal(err)
 	}
 	for _, m := range c.Log() {
-		if strings.HasPrefix(string(m.ID), `"c`) && m.Error != nil {
+		if string(m.ID) == id {
 			t.Errorf("a cancelled request is answered with %s", m.Raw)
 		}
 	}
-	var all struct{ Goals []goal }
-	if c.must("list_goals", object{}, &all); len(all.Goals) != 20 {
-		t.Errorf("%d goals", len(all.Goals))
+}
+
+// hold keeps everybody from writing to the store, as a suspended process does, until the result is called.
+func (w *world) hold() (free func()) {
+	w.t.Helper()
+	gate, err := os.OpenFile(filepath.Join(w.home, "run", "gate.lock"), os.O_RDWR, 0)
+	if err != nil {
+		w.t.Fatal(err)
 	}
+	if err := syscall.Flock(int(gate.Fd()), syscall.LOCK_EX); err != nil {
+		w.t.Fatal(err)
+	}
+	return func() { _ = gate.Close() }
 }
 
 // A store that cannot be used is named by every call, and everything that needs none is served. Once it is repaired, calls work.
@@ -226,14 +245,7 @@ func TestStore_Busy(t *testing.T) {
 	w := newWorld(t, nil)
 	c := w.serve()
 	c.create(object{"cwd": w.work})
-	gate, err := os.OpenFile(filepath.Join(w.home, "run", "gate.lock"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = gate.Close() }()
-	if err := syscall.Flock(int(gate.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	defer w.hold()()
 	var writes []string
 	for range 20 {
 		writes = append(writes, c.Begin("tools/call", object{"name": "create_goal", "arguments": object{"cwd": w.work, "objective": "x"}}))
