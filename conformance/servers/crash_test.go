@@ -79,7 +79,7 @@ func (w *world) outcome(c arrow, a *harness.Agent, session string) {
 	}
 	idle(t, a, session)
 	status := map[string]string{"answered": "completed", "unknown": "failed"}[c.fact]
-	if got := shown(a, session)["x: act"]; got != status {
+	if got := shown(a, session, "x: act"); got != status {
 		t.Errorf("the call is shown as %q, want %s", got, status)
 	}
 }

@@ -150,7 +150,7 @@ func TestLate_AnswerAfterCancelIsRecorded(t *testing.T) {
 		t.Errorf("the model was told %q", r)
 	}
 	b := w.replay(session)
-	if got := shown(b, session)["x: act"]; got != "completed" {
+	if got := shown(b, session, "x: act"); got != "completed" {
 		t.Errorf("the call is shown as %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -309,43 +310,48 @@ func said(t testing.TB, a *harness.Agent, session, text string) {
 	harness.Eventually(t, "the agent says "+text, func() bool { return strings.Contains(a.Text(session), text) })
 }
 
-// shown is the last status of each call, by title.
-func shown(a *harness.Agent, session string) map[string]string {
-	type call struct{ title, status string }
-	calls := map[string]*call{}
-	for _, raw := range a.Updates(session) {
+// call is one call as the editor shows it.
+type call struct{ id, title, status string }
+
+// callsOf lists the calls of a session as they are shown now, in the order in which they came.
+func callsOf(a *harness.Agent, session string) []call {
+	var calls []call
+	for _, b := range a.Updates(session) {
 		var u struct{ SessionUpdate, ToolCallID, Title, Status string }
-		if json.Unmarshal(raw, &u) != nil || u.ToolCallID == "" {
+		if json.Unmarshal(b, &u) != nil || u.ToolCallID == "" {
 			continue
 		}
-		c := calls[u.ToolCallID]
-		if c == nil {
-			c = &call{}
-			calls[u.ToolCallID] = c
+		i := slices.IndexFunc(calls, func(c call) bool { return c.id == u.ToolCallID })
+		if i < 0 {
+			i, calls = len(calls), append(calls, call{id: u.ToolCallID})
 		}
 		if u.Title != "" {
-			c.title = u.Title
+			calls[i].title = u.Title
 		}
 		if u.Status != "" {
-			c.status = u.Status
+			calls[i].status = u.Status
 		}
 	}
-	out := map[string]string{}
-	for id, c := range calls {
-		if _, twice := out[c.title]; twice {
-			c.title += " " + id
+	return calls
+}
+
+// shown is the status of the one call that has a title.
+func shown(a *harness.Agent, session, title string) string {
+	var found []string
+	for _, c := range callsOf(a, session) {
+		if c.title == title {
+			found = append(found, c.status)
 		}
-		out[c.title] = c.status
 	}
-	return out
+	return strings.Join(found, " and ")
 }
 
 // idle waits until nothing is shown as going on. After a session was opened the agent is silent for a moment.
 func idle(t testing.TB, a *harness.Agent, session string) {
 	t.Helper()
 	harness.Eventually(t, "no call is shown as going on", func() bool {
-		for _, status := range shown(a, session) {
-			if status != "completed" && status != "failed" {
+		for _, c := range callsOf(a, session) {
+			if c.status != "completed" && c.status != "failed" {
 				return false
 			}
 		}
