@@ -176,3 +176,51 @@ func TestServerDies_EveryArrow(t *testing.T) {
 		})
 	}
 }
+
+// The servers of a session are stored, and their tools; a session whose process dies there can be used all the same.
+func TestCrash_WhileServersAreStored(t *testing.T) {
+	for _, point := range []string{"servers.supplied:before", "servers.supplied:after", "servers.listed:before", "servers.listed:after"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, follow(turns{"go": {tool("mcp__x__act", act("ok", 0, "acted"))}}))
+			w.hostile("x", nil)
+			a := w.start(point)
+			a.Begin("session/new", w.params(""))
+			_ = a.Wait() // killed; the tools are listed without a prompt
+			w.fired(1, point)
+			b := w.start("")
+			var r struct{ Sessions []struct{ SessionID string } }
+			b.Must("session/list", map[string]any{}, &r)
+			if len(r.Sessions) != 1 {
+				t.Fatalf("%d sessions", len(r.Sessions))
+			}
+			session := r.Sessions[0].SessionID
+			w.load(b, session)
+			w.prompt(b, session, "go")
+			w.outcome(arrow{point: point, fact: "answered", least: 1, most: 1}, b, session)
+		})
+	}
+}
+
+// A late answer is stored, or it is lost and the outcome stays unknown.
+func TestCrash_WhileALateAnswerIsStored(t *testing.T) {
+	for point, want := range map[string]string{"send.resolved:before": says["unknown"], "send.resolved:after": "held and answered"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w, a, session := hold(t, point, nil)
+			w.prompt(a, session, "next")
+			w.touch("release")
+			_ = a.Wait()
+			w.fired(1, point)
+			b := w.replay(session)
+			w.prompt(b, session, "last")
+			if r := w.results(); len(r) != 1 || !strings.Contains(r[0], want) {
+				t.Errorf("the model was told %q, want %q", r, want)
+			}
+			if n := len(w.calls("x")); n != 1 {
+				t.Errorf("the call reached the server %d times", n)
+			}
+			idle(t, b, session)
+		})
+	}
+}

@@ -119,7 +119,7 @@ func TestUnknown_SameCallAgainIsTheUsersChoice(t *testing.T) {
 }
 
 // hold cancels a call that the server holds, and checks that the editor has its answer while the server still has the call.
-func hold(t *testing.T, more turns) (*world, *harness.Agent, string) {
+func hold(t *testing.T, crash string, more turns) (*world, *harness.Agent, string) {
 	t.Helper()
 	w := newWorld(t, nil)
 	all := turns{"go": {tool("mcp__x__act", act("held", 0, w.path("release")))}, "next": nil, "last": nil}
@@ -128,7 +128,7 @@ func hold(t *testing.T, more turns) (*world, *harness.Agent, string) {
 	}
 	w.answer = follow(all)
 	w.hostile("x", nil)
-	a := w.start("")
+	a := w.start(crash)
 	session := w.open(a)
 	id := a.Prompt(session, "go")
 	w.begun("x", 1)
@@ -143,7 +143,7 @@ func hold(t *testing.T, more turns) (*world, *harness.Agent, string) {
 // An answer right after the cancel is the outcome.
 func TestLate_AnswerAfterCancelIsRecorded(t *testing.T) {
 	t.Parallel()
-	w, a, session := hold(t, nil)
+	w, a, session := hold(t, "", nil)
 	w.touch("release")
 	w.prompt(a, session, "next")
 	if r := w.results(); len(r) != 1 || !strings.Contains(r[0], "held and answered") {
@@ -158,7 +158,7 @@ func TestLate_AnswerAfterCancelIsRecorded(t *testing.T) {
 // An answer that comes when the outcome was already given as unknown replaces that, and takes back the question that named it.
 func TestLate_AnswerReplacesUnknown(t *testing.T) {
 	t.Parallel()
-	w, a, session := hold(t, turns{"write": writing})
+	w, a, session := hold(t, "", turns{"write": writing})
 	w.prompt(a, session, "next")
 	if r := w.results(); len(r) != 1 || !strings.Contains(r[0], says["unknown"]) {
 		t.Fatalf("the model was told %q", r)
