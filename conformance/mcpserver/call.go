@@ -83,8 +83,8 @@ func (s *server) atOnce(m message, c call, a action) bool {
 	case "half": // begins an answer and ends
 		_, _ = fmt.Fprintf(os.Stdout, `{"jsonrpc":"2.0","id":%s,"result":{"content":[`, m.ID)
 		os.Exit(a.N)
-	case "answer_exit":
-		s.answer(m.ID, text("last words"))
+	case "answer_exit": // so much that reading it takes longer than dying
+		s.answer(m.ID, text("last words"+strings.Repeat(".", 4<<20)))
 		os.Exit(a.N)
 	case "close":
 		_ = os.Stdout.Close()

@@ -152,7 +152,9 @@ func TestCall_KilledInTheWrite(t *testing.T) {
 func TestCall_Storm(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	w := start(t, nil, func(_ *Config, o *Options) { o.Limits.Starts, o.Limits.Idle, o.Limits.MaxBackoff = 1000, 200*time.Millisecond, 20*time.Millisecond })
+	w := start(t, nil, func(_ *Config, o *Options) {
+		o.Limits.Starts, o.Limits.Idle, o.Limits.MaxBackoff = 1000, 200*time.Millisecond, 20*time.Millisecond
+	})
 	var mu sync.Mutex
 	outcomes := map[string]Outcome{}
 	var wg sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 
 // exitPause is how long the end of a process and the end of its output wait for each other, so that an answer that was written before
 // the end is still read.
-const exitPause = 300 * time.Millisecond
+const exitPause = 600 * time.Millisecond
 
 // conn is one generation of a server: a process and what is said with it. Its goroutines end before gone is closed.
 type conn struct {

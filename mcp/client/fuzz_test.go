@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"unicode/utf8"
+
+	"github.com/rs/zerolog"
 )
 
 // Whatever comes, each line is a piece of it and none is longer than allowed, however the bytes are cut.
@@ -81,6 +83,40 @@ func FuzzRebuild(f *testing.F) {
 		got, err := tool.Arguments(json.RawMessage(args))
 		if err == nil && !json.Valid(got) || err != nil && !utf8.ValidString(err.Error()) {
 			t.Fatalf("%s, %v", got, err)
+		}
+	})
+}
+
+// Nothing that a server says upsets the reader, and a call is answered exactly if its answer was kept.
+func FuzzTake(f *testing.F) {
+	for _, line := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"id":"1","result":{}}`, `{"id":2,"result":{"tools":[]}}`, `{"id":9,"method":"ping"}`,
+		`{"method":"notifications/progress","params":{"progressToken":"T","progress":1e400}}`, `{"method":"notifications/tools/list_changed"}`, "noise"} {
+		f.Add([]byte(line + "\n" + line))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := New(Config{Name: "s"}, Options{Log: zerolog.Nop()})
+		fed, feed := io.Pipe()
+		c := &conn{s: s, open: map[string]*exchange{}, broken: make(chan struct{}), stale: make(chan struct{}, 1), replies: make(chan []byte, 4), feed: feed}
+		x := newExchange()
+		x.ticket, x.token = "T", "T"
+		c.register(x, "1", "tools/call")
+		c.register(newExchange(), "2", "tools/list")
+		passed := make(chan []byte)
+		go func() {
+			all, _ := io.ReadAll(fed) // a pipe of ours ends without an error
+			passed <- all
+		}()
+		for line := range bytes.SplitSeq(b, []byte("\n")) {
+			c.take(line)
+		}
+		_ = feed.Close() // nor does this fail
+		for line := range bytes.Lines(<-passed) {
+			if !json.Valid(line) {
+				t.Fatalf("the library is given %q", line)
+			}
+		}
+		if isClosed(x.done) != (x.raw != nil) {
+			t.Fatalf("answered %v with %q", isClosed(x.done), x.raw)
 		}
 	})
 }
