@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	mcpclient "github.com/mark3labs/mcp-go/client"
@@ -13,9 +14,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// exitPause is how long the end of a process and the end of its output wait for each other, so that an answer that was written before
-// the end is still read.
-const exitPause = 600 * time.Millisecond
+// How long the end of a process and the end of its output wait for each other, so that an answer that was written before the end is still
+// read: exitPause without a new byte, and lastWords in all, as somebody else may have inherited the output and write on.
+const (
+	exitPause = 300 * time.Millisecond
+	lastWords = 5 * time.Second
+)
 
 // conn is one generation of a server: a process and what is said with it. Its goroutines end before gone is closed.
 type conn struct {
@@ -36,6 +40,7 @@ type conn struct {
 	gone    chan struct{} // the process and all goroutines have ended
 	stale   chan struct{} // the list may have changed
 	replies chan []byte
+	waiting atomic.Int64 // since when the reader waits for a byte; 0 while it does not
 
 	mu       sync.Mutex
 	reason   string // why it is broken
@@ -74,7 +79,7 @@ func connect(s *Server, gen int64) (*conn, error) {
 func (c *conn) watch() {
 	select {
 	case <-c.child.exited:
-		within(c.eof, exitPause)
+		c.hearOut()
 		c.fail("the server exited (" + c.child.status + ")")
 	case <-c.eof:
 		if within(c.child.exited, exitPause) {
@@ -118,6 +123,24 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
+// hearOut waits until everything that was written is read.
+func (c *conn) hearOut() {
+	for end := time.Now().Add(lastWords); time.Now().Before(end) && !within(c.eof, exitPause/10); {
+		if since := c.waiting.Load(); since != 0 && time.Since(time.Unix(0, since)) > exitPause {
+			return
+		}
+	}
+}
+
+// output is the server's stdout for our reader, which leaves a note while it waits for a byte.
+type output struct{ c *conn }
+
+func (o output) Read(p []byte) (int, error) {
+	o.c.waiting.Store(time.Now().UnixNano())
+	defer o.c.waiting.Store(0)
+	return o.c.child.stdout.Read(p)
+}
+
 // fail ends the use of this process; the first reason counts.
 func (c *conn) fail(reason string) {
 	c.mu.Lock()
@@ -143,7 +166,7 @@ func (c *conn) why() string {
 // read takes everything the server says until its output ends.
 func (c *conn) read() {
 	defer close(c.eof)
-	in := newLines(c.child.stdout, c.s.lim.Line)
+	in := newLines(output{c}, c.s.lim.Line)
 	for {
 		line, err := in.next()
 		if errors.Is(err, errTooLong) {
