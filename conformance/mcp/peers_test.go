@@ -19,8 +19,11 @@ func (w *world) inspector(serverArgs []string, args ...string) (out, errs string
 	w.t.Helper()
 	dir := harness.Peers(w.t, "@modelcontextprotocol/inspector")
 	line := append([]string{filepath.Join(dir, "clients", "launcher", "build", "index.js"), "--cli", binary(w.t), "mcp"}, serverArgs...)
+	for _, kv := range w.env() { // it does not pass its own environment on
+		args = append(args, "-e", kv)
+	}
 	cmd := exec.Command("node", append(line, append(args, "--format", "json", "-q")...)...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir()}, w.env()...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir()}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -66,7 +69,7 @@ func TestInspector_Calls(t *testing.T) {
 		args := encode(object{"cwd": w.work, "objective": "Produce out.txt.", "idempotencyKey": "k"})
 		out, errs, code := w.inspector([]string{"--trust", w.work}, "--method", "tools/call", "--tool-name", "create_goal", "--tool-args-json", args, "--protocol-era", era)
 		if code != 0 {
-			t.Fatalf("%s: exit %d, %s", era, code, errs)
+			t.Fatalf("%s: exit %d, %s %s", era, code, errs, out)
 		}
 		var r struct {
 			Result struct{ StructuredContent changed }
@@ -80,6 +83,9 @@ func TestInspector_Calls(t *testing.T) {
 	}
 	if len(ids) != 1 {
 		t.Errorf("one key is %d goals", len(ids))
+	}
+	if found := w.serve().collect("list_goals", object{}, 200); len(found) != 1 || !ids[found[0]] {
+		t.Errorf("the store has %v, created was %v", found, ids)
 	}
 }
 
