@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -26,6 +27,15 @@ func mcpCommand(model *string) *cobra.Command {
 		Long: "Serve goals and sessions to an MCP client over stdin and stdout. It stores what the client asks for; an editor's agent does the work,\n" +
 			"or this process with --work.",
 		RunE: func(*cobra.Command, []string) error {
+			// A file that may hold the narrower setting must not be passed over.
+			if home, err := homeDir(); err == nil { // without a home every tool call says so
+				c, err := settings(home)
+				if err != nil {
+					return err
+				}
+				authority = cmp.Or(authority, c.MCP.Authority)
+				trust = append(trust, c.MCP.Trusted...)
+			}
 			a, err := server.ParseAuthority(authority)
 			if err != nil {
 				return usageError{err}

@@ -3,6 +3,8 @@ package mcp_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"holdfast/conformance/fakemodel"
@@ -81,6 +83,30 @@ func TestAuthority_Setting(t *testing.T) {
 		if a.Stderr() == "" || len(a.Log()) != 0 {
 			t.Errorf("%v: it says %q and serves %v", args, a.Stderr(), a.Log())
 		}
+	}
+}
+
+// The user's configuration sets both as well; the command line and the environment are nearer. A file with a mistake is not passed over:
+// it may hold the narrower setting.
+func TestAuthority_Configuration(t *testing.T) {
+	w := newWorld(t, nil)
+	if err := os.MkdirAll(w.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	configure := func(text string) {
+		if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configure("[mcp]\nauthority = \"read\"\ntrusted = [" + strconv.Quote(w.work) + "]\n")
+	c := launch(t, w.env())
+	c.refused("create with read", "create_goal", object{"cwd": w.work, "objective": "x"}, "no_authority")
+	c = launch(t, w.env(), "--authority", "goals")
+	c.create(object{"cwd": w.work})
+	configure("[mcp]\nauthority = \"everything\"\n")
+	a := harness.Start(t, harness.Options{Binary: binary(t), Args: []string{"mcp"}, Env: w.env(), Invalid: true})
+	if err := a.Wait(); err == nil || err.Error() != "exit status 1" || !strings.Contains(a.Stderr(), "config.toml") || len(a.Log()) != 0 {
+		t.Errorf("ended with %v: %q", err, a.Stderr())
 	}
 }
 

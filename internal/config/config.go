@@ -68,9 +68,9 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Line == 0 {
-		return fmt.Sprintf("%s: %s; the file is ignored", e.Path, e.Message)
+		return fmt.Sprintf("%s: %s; correct it, until then the file is not used", e.Path, e.Message)
 	}
-	return fmt.Sprintf("%s, line %d: %s; the file is ignored", e.Path, e.Line, e.Message)
+	return fmt.Sprintf("%s, line %d: %s; correct it, until then the file is not used", e.Path, e.Line, e.Message)
 }
 
 // Path is where the configuration is: in the state directory when there is one, else in the user's own place.

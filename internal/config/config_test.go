@@ -54,7 +54,7 @@ func TestLoad_SaysWhereItIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Load(write(t, tc.text))
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "ignored") {
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "not used") {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 			if len(c.MCP.Servers) != 0 {
