@@ -103,6 +103,8 @@ type Tx interface {
 	// Consume marks a command as acted on; false when it was already.
 	Consume(id string, generation int64, at time.Time) (bool, error)
 	OpenCommands(SessionID) ([]Command, error)
+	// LastCommand numbers the newest control of all: it rises with each.
+	LastCommand() (int64, error)
 
 	InsertRequest(Request) error
 	UpdateRequest(Request) error

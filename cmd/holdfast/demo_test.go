@@ -160,10 +160,10 @@ func TestDemo_ScriptedHolds(t *testing.T) {
 		}
 	}
 	pids := regexp.MustCompile(`launches the agent(?: again)?: process (\d+)`).FindAllStringSubmatch(out, -1)
-	if len(pids) != 2 || pids[0][1] == pids[1][1] {
-		t.Errorf("want two agents, got %v", pids)
+	if len(pids) != 4 || pids[0][1] == pids[1][1] || pids[2][1] == pids[3][1] {
+		t.Errorf("want two agents in each act, got %v", pids)
 	}
-	if n := strings.Count(out, "\n"); n > 60 {
+	if n := strings.Count(out, "\n"); n > 80 {
 		t.Errorf("%d lines are too many to read", n)
 	}
 	d.leavesNothing()

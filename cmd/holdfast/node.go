@@ -162,20 +162,28 @@ func systemPrompt(s session.Session) string {
 		"\nDirectories you may use: " + strings.Join(s.Roots, ", ") + "\nMode: " + string(s.Mode)
 }
 
-// watch passes doorbells on and takes over what dead instances owned. It wakes once a second, and reads the store only when something
-// is there to read.
+// fallback is how many seconds a lost doorbell may cost a process where nothing runs.
+const fallback = 5
+
+// watch passes doorbells on and takes over what dead instances owned. It wakes once a second, and reads the store only when somebody may
+// have written there: every few seconds, for a control that no doorbell announced.
 func (n *node) watch(ctx context.Context, home string) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for seconds, known := 0, 0; ; {
+	var known int     // others, at the last look
+	var control int64 // the newest control, at the last look
+	look := func() {
+		n.engine.Ring()
+		n.takeUnowned(ctx)
+	}
+	for seconds := 1; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-n.inst.Bell():
 			n.engine.SetShared(true) // somebody else rang,
 			known = max(known, 1)    // and may be gone before the next tick
-			n.engine.Ring()
-			n.takeUnowned(ctx)
+			look()
 		case <-tick.C:
 			seconds++
 			others, err := n.inst.Others()
@@ -183,15 +191,30 @@ func (n *node) watch(ctx context.Context, home string) {
 				n.log.Error().Err(err).Msg("listing instances failed")
 				continue
 			}
-			n.engine.SetShared(len(others) > 0)
+			n.engine.SetShared(len(others) > 0 || !n.inst.Heard())
 			n.bury(ctx, home, others)
-			if len(others) < known || seconds%5 == 0 && len(others) > 0 { // one let go in order; a lost doorbell costs delay only
-				n.engine.Ring()
-				n.takeUnowned(ctx)
-			}
+			fewer := len(others) < known // one let go in order
 			known = len(others)
+			if fewer || seconds%fallback == 0 && (known > 0 || n.controlled(ctx, &control)) {
+				look()
+			}
 		}
 	}
+}
+
+// controlled tells whether a control was stored since the last look, whoever did it.
+func (n *node) controlled(ctx context.Context, last *int64) bool {
+	var now int64
+	err := store.Store{DB: n.db}.Read(ctx, func(tx session.Tx) (err error) { now, err = tx.LastCommand(); return err })
+	if err != nil {
+		if ctx.Err() == nil {
+			n.log.Error().Err(err).Msg("looking for controls failed")
+		}
+		return true
+	}
+	changed := now != *last
+	*last = now
+	return changed
 }
 
 // takeUnowned takes work that a passive instance stored, or whose owner let go of it in order.
@@ -247,7 +270,7 @@ func (n *node) recover(ctx context.Context, home string) {
 	if err != nil {
 		n.log.Error().Err(err).Msg("listing instances failed")
 	}
-	n.engine.SetShared(len(others) > 0)
+	n.engine.SetShared(len(others) > 0 || !n.inst.Heard())
 	n.inst.Poke(others...) // they should know that we are here
 	n.bury(ctx, home, others)
 	n.taking.Store(true)

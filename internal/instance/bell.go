@@ -100,6 +100,10 @@ func (b *bell) close() {
 // Bell delivers when something may have changed. Many rings between two looks are one.
 func (i *Instance) Bell() <-chan struct{} { return i.bell.ring }
 
+// Heard tells whether others can ring here. Where the path of the socket is too long for the system they cannot, and the store is looked
+// at instead.
+func (i *Instance) Heard() bool { return i.bell.conn != nil }
+
 // Poke rings at instances; our own id rings here. It never blocks, and one that cannot be reached finds out by looking.
 func (i *Instance) Poke(ids ...string) {
 	for _, id := range ids {

@@ -38,6 +38,13 @@ func (t *Tx) OpenCommands(id session.SessionID) ([]session.Command, error) {
 	return list(t, "list commands", scanCommand, commandColumns+` WHERE session = ? AND consumed_at = 0 ORDER BY rowid`, id)
 }
 
+const lastCommand = `SELECT coalesce(max(rowid), 0) FROM commands`
+
+// LastCommand numbers the newest control of all: it rises with each.
+func (t *Tx) LastCommand() (n int64, err error) {
+	return get(t, "look for controls", func(r scanner) (n int64, err error) { err = r.Scan(&n); return n, err }, lastCommand)
+}
+
 const consumeCommand = `UPDATE commands SET consumed_at = ?, generation = ? WHERE id = ? AND consumed_at = 0`
 
 // Consume marks a control as acted on; false when it was already.

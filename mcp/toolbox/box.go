@@ -63,6 +63,7 @@ type held struct {
 	name   string
 	digest string
 	server *client.Server
+	veil   *strings.Replacer // of what it answers
 	def    session.ServerDef // of a supplied one
 	config bool
 	uses   int // sessions of a shared one
@@ -138,7 +139,7 @@ func (b *Box) Supply(ctx context.Context, s session.Session, servers []Server) e
 			}
 		}
 		sv := servers[slices.IndexFunc(servers, func(x Server) bool { return x.Name == h.name })]
-		h.server = b.server(sv, s.Cwd, func() { b.changed(s.ID, h) })
+		b.arm(h, sv, s.Cwd, func() { b.changed(s.ID, h) })
 	}
 	if before != nil {
 		b.drop(before)
@@ -172,10 +173,13 @@ func (b *Box) known(ctx context.Context, id session.SessionID) (defs []session.S
 	return defs, nil
 }
 
-// server makes a server that has not been started. b.mu is held.
-func (b *Box) server(s Server, dir string, changed func()) *client.Server {
-	return client.New(client.Config{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: dir, Secrets: s.secrets()},
-		client.Options{Limits: b.Limits, Tag: string(b.Instance), Children: ChildrenFile(b.StateDir, string(b.Instance)), Late: b.late, Changed: changed,
+// arm gives h a server that has not been started. b.mu is held.
+func (b *Box) arm(h *held, s Server, dir string, changed func()) {
+	veil := s.veil()
+	h.veil = veil
+	late := func(ticket string, a client.Answer) { b.late(ticket, veiled(veil, a)) }
+	h.server = client.New(client.Config{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: dir, Secrets: s.secrets()},
+		client.Options{Limits: b.Limits, Tag: string(b.Instance), Children: ChildrenFile(b.StateDir, string(b.Instance)), Late: late, Changed: changed,
 			Log: b.Log, Now: time.Now, Eras: &b.eras, Version: b.Version})
 }
 
@@ -195,7 +199,7 @@ func (b *Box) configure(bu *bundle, s session.Session) {
 		h := b.shared[key]
 		if h == nil {
 			h = &held{name: sv.Name, digest: digest, config: true}
-			h.server = b.server(sv, s.Cwd, func() {})
+			b.arm(h, sv, s.Cwd, func() {})
 			b.shared[key] = h
 		}
 		h.uses++

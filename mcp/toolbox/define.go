@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"holdfast/mcp/client"
 	"holdfast/session"
 )
 
@@ -59,6 +60,34 @@ func (s Server) secrets() []string {
 		out = append(out, a)
 	}
 	return out
+}
+
+// veil hides what is plainly a secret of this server in what it answers: the values of variables and arguments that are named like one.
+// Other values (a directory, a log level) are what a tool works with and stay.
+func (s Server) veil() *strings.Replacer {
+	var pairs []string
+	add := func(v string) {
+		if len(v) >= 8 {
+			pairs = append(pairs, v, hidden)
+		}
+	}
+	for _, e := range s.Env {
+		if name, v, _ := strings.Cut(e, "="); secretFlag.MatchString(name) {
+			add(v)
+		}
+	}
+	bare := Server{Args: s.Args}
+	for _, v := range bare.secrets() {
+		add(v)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// veiled is an answer without the secrets of its server. The digest stays that of the answer as it came.
+func veiled(r *strings.Replacer, a client.Answer) client.Answer {
+	a.Raw = json.RawMessage(r.Replace(string(a.Raw)))
+	a.Text, a.User = r.Replace(a.Text), r.Replace(a.User)
+	return a
 }
 
 var (

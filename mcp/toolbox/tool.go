@@ -116,9 +116,12 @@ func (s *send) Run(ctx context.Context, progress func(session.Output)) (session.
 		s.row.State, s.row.Reason = session.SendUnknown, o.Reason
 		return session.Output{}, &session.LostError{Message: fmt.Sprintf("The call was sent to the MCP server %q and no answer was received: %s.", s.tool.held.name, o.Reason)}
 	}
+	o.Answer = veiled(s.tool.held.veil, o.Answer)
 	var err error
-	if s.row.Answer, err = s.tool.box.keep(o.Answer); err != nil {
-		return session.Output{}, err // nothing that cannot be stored is called answered
+	if s.row.Answer, err = s.tool.box.keep(o.Answer); err != nil { // nothing that cannot be stored is called answered
+		s.tool.box.Log.Error().Err(err).Str("send_id", s.ticket).Msg("an answer could not be stored")
+		s.row.State, s.row.Reason = session.SendUnknown, "an answer came, and it could not be stored"
+		return session.Output{}, &session.LostError{Message: fmt.Sprintf("The MCP server %q answered, and the answer could not be stored.", s.tool.held.name)}
 	}
 	s.row.State, s.row.Kind, s.row.AnswerDigest = session.SendAnswered, o.Answer.Kind, o.Answer.Digest
 	return output(o.Answer), nil

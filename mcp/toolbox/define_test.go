@@ -1,0 +1,50 @@
+package toolbox
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast/mcp/client"
+)
+
+func TestMasked_WhatMayBeASecret(t *testing.T) {
+	for name, tc := range map[string]struct{ args, want []string }{
+		"plain":            {[]string{"-y", "server", "/home/me/notes"}, []string{"-y", "server", "/home/me/notes"}},
+		"flag and value":   {[]string{"--api-key", "abc123", "dir"}, []string{"--api-key", "***", "dir"}},
+		"assigned":         {[]string{"--token=abc123", "--depth=3"}, []string{"--token=***", "--depth=3"}},
+		"in an address":    {[]string{"postgres://me:pw@host/db", "https://host/path"}, []string{"***", "https://host/path"}},
+		"looks like one":   {[]string{"sk-abcdef", "ghp_abcdef"}, []string{"***", "***"}},
+		"two flags":        {[]string{"--auth", "--verbose"}, []string{"--auth", "--verbose"}},
+		"header as a word": {[]string{"--header", "Authorization: Bearer x"}, []string{"--header", "***"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := masked(tc.args); !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestServer_StoredHoldsNoValue(t *testing.T) {
+	s := Server{Name: "n", Command: "c", Args: []string{"--password", "hunter2hunter2"}, Env: []string{"API_TOKEN=tok-0123456789", "DIR=/srv/data"}}
+	b, err := json.Marshal(s.stored([]byte("key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"hunter2hunter2", "tok-0123456789", "/srv/data"} {
+		if strings.Contains(string(b), secret) {
+			t.Errorf("%s is stored: %s", secret, b)
+		}
+	}
+	other := s
+	other.Env = []string{"API_TOKEN=tok-9876543210", "DIR=/srv/data"}
+	if s.digest([]byte("key")) == other.digest([]byte("key")) || s.digest([]byte("key")) == s.digest([]byte("other key")) {
+		t.Error("the digest does not depend on the values and the key")
+	}
+	a := veiled(s.veil(), client.Answer{Raw: json.RawMessage(`{"t":"tok-0123456789 in /srv/data"}`), Text: "tok-0123456789 and hunter2hunter2 in /srv/data"})
+	if a.Text != "*** and *** in /srv/data" || string(a.Raw) != `{"t":"*** in /srv/data"}` {
+		t.Errorf("the answer is %q, %s", a.Text, a.Raw)
+	}
+}
