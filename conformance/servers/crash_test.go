@@ -3,6 +3,7 @@ package servers_test
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"holdfast/conformance/harness"
@@ -222,5 +223,52 @@ func TestCrash_WhileALateAnswerIsStored(t *testing.T) {
 			}
 			idle(t, b, session)
 		})
+	}
+}
+
+// deaf begins a call that is too long for the pipe of a server that does not read.
+func deaf(t *testing.T) (*world, *harness.Agent, string, string) {
+	t.Helper()
+	w := newWorld(t, follow(turns{"go": {tool("mcp__x__act", act("ok", 0, strings.Repeat("a", 1<<20)))}, "next": nil}))
+	w.hostile("x", plan{"deaf": true})
+	a := w.start("")
+	session := w.open(a)
+	id := a.Prompt(session, "go")
+	harness.Eventually(t, "the call is dispatched", func() bool { return shown(a, session, "x: act") == "in_progress" })
+	return w, a, session, id
+}
+
+func TestServerDies_BeforeReading(t *testing.T) {
+	t.Parallel()
+	w, a, session, id := deaf(t)
+	if err := syscall.Kill(w.lives("x")[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if got := stop(t, a, id); got != "end_turn" {
+		t.Errorf("stopped with %s", got)
+	}
+	w.outcome(arrow{fact: "unknown"}, a, session)
+}
+
+func TestCrash_InTheMiddleOfAWrite(t *testing.T) {
+	t.Parallel()
+	w, a, session, _ := deaf(t)
+	a.Kill()
+	b := w.replay(session)
+	said(t, b, session, "done go")
+	w.outcome(arrow{fact: "unknown"}, b, session)
+}
+
+// What session/resume hands over is as good as what session/load does.
+func TestCrash_ResumedSessionHasItsServers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, follow(turns{"go": {tool("mcp__x__act", act("ok", 0, "acted"))}}))
+	w.hostile("x", nil)
+	session := w.die("effect.dispatched:before", "go")
+	b := w.start("")
+	b.Must("session/resume", w.params(session), nil)
+	said(t, b, session, "done go")
+	if n := len(w.calls("x")); n != 1 || !strings.Contains(w.result(), "acted") {
+		t.Errorf("%d calls, the model was told %q", n, w.result())
 	}
 }

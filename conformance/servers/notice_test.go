@@ -129,3 +129,22 @@ func (w *world) logged(text string) bool {
 	b, err := os.ReadFile(filepath.Join(w.home, "log.jsonl"))
 	return err == nil && strings.Contains(string(b), text)
 }
+
+// A server that ends at once is given up after a few starts, and named.
+func TestNotice_ServerThatEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, follow(turns{"go": {tool("mcp__y__act", act("ok", 0, "here"))}}))
+	w.capabilities = noticing
+	w.hostile("x", plan{"exit_at": "start"})
+	w.hostile("y", nil)
+	a := w.start("")
+	session := w.open(a)
+	w.prompt(a, session, "go")
+	if got := w.result(); got != "here" {
+		t.Errorf("the answer is %q", got)
+	}
+	w.noticed(a, session, `"x" could not be started`)
+	if n := len(w.lives("x")); n < 2 || n > 12 {
+		t.Errorf("it was started %d times", n)
+	}
+}
