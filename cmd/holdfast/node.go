@@ -281,9 +281,11 @@ func (n *node) recover(ctx context.Context, home string) {
 // letGo is how long running work may take to be committed when the process ends.
 const letGo = time.Second
 
-// close lets go of the work, then of the store, then of the lock: nobody may take over before the last write.
+// close lets go of the work, then of the store, then of the lock: nobody may take over before the last write. Work that does not let go
+// in time keeps its owner in the records; then the lock's file stays, so that the next process finds a dead owner and takes over.
 func (n *node) close() error {
 	var errs []error
+	left := true
 	if n.cancel != nil {
 		n.cancel()
 		n.wg.Wait()
@@ -291,7 +293,9 @@ func (n *node) close() error {
 	if n.engine != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), letGo)
 		defer cancel()
-		errs = append(errs, n.engine.Close(ctx))
+		err := n.engine.Close(ctx)
+		left = err == nil
+		errs = append(errs, err)
 		if n.inst != nil && executes(n.inst.Kind()) {
 			if others, err := n.inst.Others(); err == nil { // what was let go of is theirs now; a lost doorbell costs delay only
 				n.inst.Poke(others...)
@@ -302,7 +306,7 @@ func (n *node) close() error {
 		n.box.Close() // a call in flight may answer until here; its row says unknown otherwise
 	}
 	errs = append(errs, n.db.Close())
-	if n.inst != nil {
+	if n.inst != nil && left {
 		errs = append(errs, n.inst.Close())
 	}
 	return errors.Join(errs...)
