@@ -98,19 +98,30 @@ func (s *send) Dispatching(tx session.Tx, e session.Effect, now time.Time) error
 // detachGrace is how long a call in flight may still answer when this process lets go of the session.
 const detachGrace = 700 * time.Millisecond
 
-// Run sends and waits. An outcome that is not an answer is a *session.LostError, whatever happened.
+// Run sends and waits. An outcome that is not an answer is a *session.LostError, whatever happened. When this process lets go, what comes
+// too late is not waited for: the send stays on record as sending, and the next owner calls its outcome unknown.
 func (s *send) Run(ctx context.Context, progress func(session.Output)) (session.Output, error) {
 	calling, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
+	gone := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		if errors.Is(context.Cause(ctx), session.ErrDetach) {
-			time.AfterFunc(detachGrace, func() { cancel(session.ErrDetach) }) // cancelling twice does nothing
+			time.AfterFunc(detachGrace, func() { close(gone) })
 			return
 		}
 		cancel(context.Cause(ctx))
 	})
 	defer stop()
-	o := s.slot.Call(calling, s.ticket, s.args, func(text string) { progress(session.Output{Text: text}) })
+	outcome := make(chan client.Outcome, 1)
+	s.tool.box.wg.Go(func() { // ends with the server at the latest
+		outcome <- s.slot.Call(calling, s.ticket, s.args, func(text string) { progress(session.Output{Text: text}) })
+	})
+	var o client.Outcome
+	select {
+	case o = <-outcome:
+	case <-gone:
+		return session.Output{}, session.ErrDetach
+	}
 	s.row.Protocol, s.row.RPCID, s.row.Written = o.Protocol, o.RPCID, o.Written
 	if !o.Answered {
 		s.row.State, s.row.Reason = session.SendUnknown, o.Reason
