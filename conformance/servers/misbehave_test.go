@@ -120,7 +120,7 @@ func TestHostile_WrongID(t *testing.T) {
 // A server that does not start holds nothing up but the first request, for a while.
 func TestHostile_HangsAtStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, follow(turns{"go": {tool("mcp__y__act", act("ok", 0, "here"))}, "next": {tool("mcp__x__act", act("ok", 0, "here at last"))}}))
+	w := newWorld(t, follow(turns{"go": {tool("mcp__y__act", act("ok", 0, "here"))}, "next": {tool("mcp__x__act", act("ok", 0, "here at last"))}, "look": nil}))
 	w.hostile("x", plan{"start_when": w.path("awake")})
 	w.hostile("y", nil)
 	a := w.start("")
@@ -133,6 +133,10 @@ func TestHostile_HangsAtStart(t *testing.T) {
 		t.Error("a tool is offered of a server that has listed none")
 	}
 	w.touch("awake")
+	harness.Eventually(t, "it joins", func() bool {
+		w.prompt(a, session, "look")
+		return slices.Contains(w.offered(), "mcp__x__act")
+	})
 	w.prompt(a, session, "next")
 	if got := w.result(); got != "here at last" {
 		t.Errorf("the answer is %q", got)

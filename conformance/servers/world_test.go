@@ -104,7 +104,7 @@ func (w *world) start(crash string) *harness.Agent {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	env := append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info", "OPENAI_API_KEY=" + modelKey}, w.model.Env("openai")...)
+	env := append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info", "OPENAI_API_KEY=" + modelKey, "ANTHROPIC_API_KEY=" + modelKey}, w.model.Env(fakemodel.Family())...)
 	o := harness.Options{Binary: plain, Env: append(env, w.env...), Permission: w.permit}
 	if crash != "" {
 		o.Binary, o.Env = faulty, append(o.Env, "HOLDFAST_CRASH="+crash, "HOLDFAST_CRASH_LOG="+filepath.Join(w.dir, "fired"))
