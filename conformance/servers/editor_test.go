@@ -127,7 +127,7 @@ func callsOf(a *harness.Agent, session string) []call {
 func shown(a *harness.Agent, session, title string) string {
 	var found []string
 	for _, c := range callsOf(a, session) {
-		if c.title == title {
+		if c.title == title || strings.HasPrefix(c.title, title+" {") { // a title may end in the arguments
 			found = append(found, c.status)
 		}
 	}

@@ -1,6 +1,8 @@
 package servers_test
 
 import (
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -140,11 +142,27 @@ func hold(t *testing.T, crash string, more turns) (*world, *harness.Agent, strin
 	return w, a, session
 }
 
-// An answer right after the cancel is the outcome.
+// settled waits until no call of the session is open in the journal.
+func (w *world) settled(session string) {
+	w.t.Helper()
+	plain, _, err := harness.Binaries()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	harness.Eventually(w.t, "the journal has every outcome", func() bool {
+		cmd := exec.Command(plain, "effects", "list", "--session", session, "--open", "--json")
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOLDFAST_HOME=" + w.home}
+		out, err := cmd.Output()
+		return err == nil && strings.TrimSpace(string(out)) == "[]"
+	})
+}
+
+// An answer soon after the cancel is the outcome.
 func TestLate_AnswerAfterCancelIsRecorded(t *testing.T) {
 	t.Parallel()
 	w, a, session := hold(t, "", nil)
 	w.touch("release")
+	w.settled(session)
 	w.prompt(a, session, "next")
 	if r := w.results(); len(r) != 1 || !strings.Contains(r[0], "held and answered") {
 		t.Errorf("the model was told %q", r)
@@ -189,4 +207,29 @@ func TestLate_AnswerReplacesUnknown(t *testing.T) {
 		t.Errorf("the call reached the server %d times", n)
 	}
 	idle(t, w.replay(session), session)
+}
+
+// A call that is not answered in time is unknown, with the reason; the server is told, and its answer is taken when it comes.
+func TestLate_AnswerAfterTheTimeLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.configure("[mcp.limits]\nidle_seconds = 1\n")
+	w.answer = follow(turns{"go": {tool("mcp__x__act", act("held", 0, w.path("release")))}, "next": nil})
+	w.hostile("x", nil)
+	a := w.start("")
+	session := w.open(a)
+	w.prompt(a, session, "go")
+	if r := w.results(); len(r) != 1 || !strings.Contains(r[0], says["unknown"]) {
+		t.Fatalf("the model was told %q", r)
+	}
+	harness.Eventually(t, "the server hears of it", func() bool { return len(w.lines("x.calls.cancelled")) == 1 })
+	w.touch("release")
+	w.settled(session)
+	w.prompt(a, session, "next")
+	if r := w.results(); len(r) != 1 || !strings.Contains(r[0], "held and answered") {
+		t.Errorf("the model was told %q", r)
+	}
+	if n := len(w.calls("x")); n != 1 {
+		t.Errorf("the call reached the server %d times", n)
+	}
 }
