@@ -153,6 +153,21 @@ func modePlay(u *user) error {
 	return u.say("please write", "That is all.")
 }
 
+// remarkPlay asks Holdfast itself something, and then the model. The question is a prompt like any other: what was stored of it is there
+// after the restart, once.
+func remarkPlay(u *user) error {
+	if _, err := u.open(); err != nil {
+		return err
+	}
+	if u.sent == "" {
+		u.sent = "/goal status"
+		if err := u.await(u.a.Prompt(u.session, u.sent), "session/prompt", nil); errors.Is(err, errDied) {
+			return err
+		}
+	}
+	return u.say("please talk", "So it goes.")
+}
+
 // controlPlay pauses a Goal while it asks, and resumes it.
 func controlPlay(u *user) error {
 	u.choose = func(string) string {

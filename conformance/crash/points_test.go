@@ -40,7 +40,7 @@ func outside(name string) bool {
 
 // unreachable are the points that no client can make the binary reach, and where they are tested instead.
 var unreachable = map[string]string{
-	"store.backup": "a store of an older schema is needed and there is only one schema; the tests of the store die here with two",
+	"store.backup": "a store of an older schema is needed, and no binary here makes one; the tests of the store die here",
 
 	"mcp.sending":      withServer,
 	"mcp.written":      withServer,
@@ -68,6 +68,7 @@ var own = map[string]trial{
 	"prompt.accepted":          {play: storyPlay, check: toldOnce},
 	"recovery.decided":         {prelude: running(true), play: goalPlay, check: achieved},
 	"response.lost":            {play: says("please fault", "It works at last."), check: answered(0, "please fault")},
+	"remark.stored":            {play: remarkPlay, check: remarked},
 	"run.closed":               {play: cancelPlay, check: stopped},
 	"session.closed":           {play: closePlay, check: achieved},
 	"session.opened":           {play: closePlay, check: achieved},
@@ -79,6 +80,26 @@ var own = map[string]trial{
 var storyPlay = says("please story", "happily ever after.", "please talk", "So it goes.")
 
 var toldOnce = answered(1, "please story", "please talk")
+
+// remarked checks that a question to Holdfast itself is in the transcript as far as it was stored, and was never put to the model.
+func remarked(u *user) {
+	answered(0, "please talk")(u)
+	_, person := u.transcript()
+	want := 1
+	if u.died == "remark.stored:before" {
+		want = 0
+	}
+	if n := strings.Count(person, "/goal status\n"); n != want {
+		u.w.t.Errorf("the question is in the transcript %d times, want %d: %q", n, want, person)
+	}
+	for _, r := range u.w.model.Requests() {
+		for _, m := range r.Messages {
+			if strings.Contains(m.Content, "/goal status") {
+				u.w.t.Error("the question was put to the model")
+			}
+		}
+	}
+}
 
 // rejecting is a user who lets nothing run.
 func rejecting(u *user) { u.choose = func(string) string { return "reject_once" } }
