@@ -224,7 +224,7 @@ func gather(tx Tx, g Goal, review session.RunID, reqs []Requirement) (evidence, 
 			return ev, err
 		}
 		for _, ef := range effects {
-			if ef.Tool == "get_goal" || ef.Tool == "update_goal" || ef.Tool == "submit_review" {
+			if bookkeeping[ef.Tool] {
 				continue
 			}
 			ev.effects = append(ev.effects, ef)

@@ -193,6 +193,9 @@ func addEvidence(tx Tx, g Goal, reqs []Requirement, run session.RunID, in update
 	return &session.ToolError{Message: fmt.Sprintf("There is no requirement %q.", in.RequirementID)}
 }
 
+// bookkeeping are the tools with which an agent speaks about its work. A call of them is no evidence of the work.
+var bookkeeping = map[string]bool{"create_goal": true, "get_goal": true, "update_goal": true, "submit_review": true}
+
 // cited finds the stored call that a reference names: an effect id, or the id of a call made in one of the runs.
 func cited(tx Tx, ref string, runs ...session.RunID) (session.Effect, error) {
 	for _, run := range runs {
@@ -201,6 +204,9 @@ func cited(tx Tx, ref string, runs ...session.RunID) (session.Effect, error) {
 			return session.Effect{}, err
 		}
 		for _, ef := range slices.Backward(effects) {
+			if bookkeeping[ef.Tool] {
+				continue // what the agent says about its work shows nothing of it
+			}
 			if string(ef.ID) == ref {
 				return ef, nil
 			}

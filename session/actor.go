@@ -140,6 +140,11 @@ func (a *actor) pick() (*Run, time.Time, error) {
 		asked[p.Run] = true
 		answered[p.Run] = answered[p.Run] || p.State == ApprovalAnswered
 	}
+	for _, r := range runs {
+		if r.Desired == DesiredCancelled {
+			return &r, time.Time{}, nil // what the user stopped is closed first: work that waits for an answer must not hold that up
+		}
+	}
 	var due time.Time
 	held := false // by a prompt in the middle of which a question is open: what came after it waits, as it did before a restart
 	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
@@ -163,8 +168,6 @@ func (a *actor) pick() (*Run, time.Time, error) {
 // ready tells whether a run can be worked on now, or when.
 func (a *actor) ready(r Run, recheck, answered bool) (bool, time.Time) {
 	switch {
-	case r.Desired == DesiredCancelled:
-		return true, time.Time{} // to be closed
 	case r.Desired == DesiredPaused:
 		return a.inherited[r.ID] && r.Phase == PhaseWorking, time.Time{} // its lost attempt is to be closed
 	case r.Phase == PhaseQueued, r.Phase == PhaseWorking:

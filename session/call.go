@@ -217,7 +217,9 @@ func (c *call) apply(ctx context.Context, st StateTool, approval Approval) error
 			out, err = Output{Text: te.Message, IsError: true}, nil
 		}
 		f.Output = &out
-		c.t.over = st.EndsTurn() && !out.IsError
+		if st.EndsTurn() && !out.IsError {
+			c.t.over = true // never taken back: the model may be going in circles
+		}
 		return err
 	})
 }

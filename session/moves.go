@@ -20,8 +20,8 @@ func Moves(tx Tx, id SessionID) (bool, error) {
 	held := false
 	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
 		for _, r := range runs {
-			if r.Kind != kind || held && r.Desired == DesiredRun {
-				continue
+			if r.Kind != kind || held {
+				continue // its owner is busy with the one that holds it up
 			}
 			s := stepOf(r, approvals, effects)
 			if s == stepGoes {

@@ -26,9 +26,10 @@ type turn struct {
 	setup Setup
 	model Model
 
-	over bool   // a call ended the turn, or the model goes in circles
-	last string // digest of the last answer's calls
-	same int    // how often in a row it came
+	over  bool   // a call ended the turn, or the model goes in circles
+	last  string // digest of the last answer's calls
+	same  int    // how often in a row it came
+	asked int    // model requests of this attempt
 
 	yield atomic.Bool
 	nudge chan struct{} // an approval may have been answered
@@ -86,6 +87,9 @@ func (t *turn) main(ctx context.Context) error {
 // maxSame is how often a model may make exactly the same calls in a row before its turn is ended.
 const maxSame = 5
 
+// maxReview is how many requests one review may make: it only reads and judges, and nobody watches it.
+const maxReview = 50
+
 // circling counts answers that repeat the one before.
 func (t *turn) circling(calls []Call) {
 	parts := []string{}
@@ -117,6 +121,9 @@ func (t *turn) work(ctx context.Context) (Finish, error) {
 		}
 		if err := context.Cause(ctx); err != nil {
 			return "", err
+		}
+		if t.asked++; t.setup.Reviewer && t.asked > maxReview {
+			return FinishStop, nil // without a judgement
 		}
 		more, finish, err := t.respond(ctx)
 		if err != nil || !more {

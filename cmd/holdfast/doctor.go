@@ -164,12 +164,11 @@ func (d *diagnosis) private() {
 }
 
 func (d *diagnosis) model(name string) {
-	m, err := provider.Resolve(provider.Config{Model: name, Getenv: os.Getenv})
+	id, err := provider.Check(provider.Config{Model: name, Getenv: os.Getenv})
 	if err != nil { // the editor's environment may have what this one has not
 		d.add("model", levelNote, "In this environment: "+line(err.Error(), 300), "Set it where 'holdfast work' or the editor runs.")
 		return
 	}
-	id := m.Identity()
 	d.add("model", levelOK, "The model here is "+id.Provider+"/"+id.Name+"; it was not asked anything.", "")
 }
 

@@ -36,7 +36,7 @@ func workCommand(model *string) *cobra.Command {
 
 // work executes until nothing goes on by itself, or until a signal.
 func work(out io.Writer, model string, watch, asJSON bool) (err error) {
-	if _, err := provider.Resolve(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
+	if _, err := provider.Check(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
 		return err // before anything is taken over
 	}
 	home, err := homeDir()

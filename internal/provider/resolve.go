@@ -79,6 +79,18 @@ func Resolve(c Config) (session.Model, error) {
 	return resolveEndpoint(c, kind, rest, "OPENAI", openAIBase, func(c EndpointConfig) (session.Model, error) { return NewOpenAI(c) })
 }
 
+// Check is Resolve for those who only want to know whether a model is configured, without a store. The identity's credential means nothing.
+func Check(c Config) (session.ModelIdentity, error) {
+	c.CredKey = []byte("check")
+	m, err := Resolve(c)
+	if err != nil {
+		return session.ModelIdentity{}, err
+	}
+	id := m.Identity()
+	id.Credential = ""
+	return id, nil
+}
+
 // names says what follows the slash behind each known provider.
 var names = map[string]string{"openai": "model", "anthropic": "model", "scripted": "file"}
 
