@@ -51,7 +51,7 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 		title += " [an outcome is unknown: " + strings.Join(unknown, ", ") + "]"
 	}
 	call.Title = &title
-	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(len(unknown) > 0)}, nil
+	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(unknown)}, nil
 }
 
 func (f *follower) goalSuffix() string {
@@ -60,21 +60,33 @@ func (f *follower) goalSuffix() string {
 		return ""
 	}
 	objective, _, _ := strings.Cut(v.Objective, "\n")
-	if r := []rune(objective); len(r) > 60 {
-		objective = string(r[:60]) + "…"
-	}
-	return ", goal: " + objective
+	return ", goal: " + clip(objective, 60)
 }
 
-func options(unknown bool) []v1.PermissionOption {
+// clip shortens a line to n characters.
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}
+
+// options are the answers a question takes. Where several outcomes are unknown, one answer says what became of the first of them, and the
+// question comes again for the next.
+func options(unknown []string) []v1.PermissionOption {
 	out := []v1.PermissionOption{
 		{OptionID: session.OptionAllow, Name: "Allow once", Kind: v1.PermissionOptionKindAllowOnce},
 		{OptionID: session.OptionReject, Name: "Reject", Kind: v1.PermissionOptionKindRejectOnce},
 	}
-	if unknown {
+	if len(unknown) > 0 {
+		which, it := "The unknown operation", "It"
+		if len(unknown) > 1 {
+			which = "“" + clip(unknown[0], 60) + "”"
+			it = which
+		}
 		out = append(out,
-			v1.PermissionOption{OptionID: session.OptionHappened, Name: "The unknown operation happened", Kind: v1.PermissionOptionKindRejectOnce},
-			v1.PermissionOption{OptionID: session.OptionNotHappened, Name: "It did not happen", Kind: v1.PermissionOptionKindRejectOnce})
+			v1.PermissionOption{OptionID: session.OptionHappened, Name: which + " happened", Kind: v1.PermissionOptionKindRejectOnce},
+			v1.PermissionOption{OptionID: session.OptionNotHappened, Name: it + " did not happen", Kind: v1.PermissionOptionKindRejectOnce})
 	}
 	return out
 }

@@ -119,7 +119,8 @@ func (f *follower) tell() {
 		if notices {
 			f.send(update{Notice: &v1.Notice{Severity: v1.NoticeSeverityWarning, Title: t}})
 		} else {
-			f.line(t + "\n")
+			// Like a notice, it is about this process and not part of the history.
+			f.send(textChunk(session.ItemMarker, session.ItemID(f.b.Engine.NewID()), t+"\n"))
 		}
 	}
 }

@@ -177,18 +177,14 @@ func consume(tx Tx, id ApprovalID, now time.Time) error {
 	return tx.UpdateApproval(p, now)
 }
 
-// settleByPerson takes the user's word for the unknown effects that the question named. Nothing runs because of it.
+// settleByPerson takes the user's word for the first of the unknown effects that the question named; the next question names the others.
+// Nothing runs because of it.
 func (c *call) settleByPerson(ctx context.Context, p Approval) error {
 	return c.t.commit(ctx, "effect.settled_by_person", func(tx Tx) error {
 		if err := consume(tx, p.ID, c.t.e.Now()); err != nil {
 			return err
 		}
-		for _, id := range p.Unknown {
-			if err := SettleByPerson(tx, id, p.Option == OptionHappened, "", c.t.e.Now()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return SettleByPerson(tx, p.Unknown[0], p.Option == OptionHappened, "", c.t.e.Now())
 	})
 }
 

@@ -309,7 +309,7 @@ const (
 const (
 	OptionAllow       = "allow_once"
 	OptionReject      = "reject_once"
-	OptionHappened    = "it_happened" // settles the unknown effects that the question names
+	OptionHappened    = "it_happened" // settles the first of the unknown effects that the question names
 	OptionNotHappened = "it_did_not"  // the same, the other way
 )
 

@@ -42,8 +42,8 @@ func announce(path string, r record) error {
 }
 
 // Sweep ends the processes that a dead instance left, by its children file, and says how many. Only what is proven to be the instance's
-// is touched: a leader by its start time, the rest of its group by the tag in their environment. The file stays; without an error it is
-// of no more use.
+// is touched: a leader by its start time, everything else by the tag in its environment, which names that one instance and is passed on
+// to whatever a server starts, also to what has left its group. The file stays; without an error it is of no more use.
 func Sweep(path string) (ended int, err error) {
 	records, err := children(path)
 	if err != nil || len(records) == 0 {
@@ -54,7 +54,7 @@ func Sweep(path string) (ended int, err error) {
 		return 0, fmt.Errorf("sweep: %w", err)
 	}
 	space := ident.Self().Space
-	launches := map[string]int{} // by tag; those that have no process yet
+	launches := map[string]int{} // by tag; those of which it is not known that their process is gone
 	var known []record
 	for _, r := range records {
 		switch {
@@ -66,17 +66,17 @@ func Sweep(path string) (ended int, err error) {
 			launches[r.Tag]--
 			err = errors.Join(err, fmt.Errorf("sweep: process %d: %w", r.PID, ident.ErrOtherSpace))
 		default:
-			launches[r.Tag]--
+			launches[r.Tag] = max(launches[r.Tag], 1)
 			known = append(known, r)
 		}
 	}
-	var orphaned []string
+	var tags []string
 	for tag, n := range launches {
 		if n > 0 && tag != "" {
-			orphaned = append(orphaned, tag)
+			tags = append(tags, tag)
 		}
 	}
-	n, serr := sweep(known, orphaned)
+	n, serr := sweep(known, tags)
 	return n, errors.Join(err, serr)
 }
 

@@ -19,11 +19,11 @@ const (
 )
 
 // sweep ends what is left of the launches, in rounds: what forks while it is being ended is found in the next.
-func sweep(known []record, orphaned []string) (int, error) {
+func sweep(known []record, tags []string) (int, error) {
 	seen := map[ident.Process]bool{}
 	start := time.Now()
 	for {
-		left := survivors(known, orphaned)
+		left := survivors(known, tags)
 		if len(left) == 0 {
 			return len(seen), nil
 		}

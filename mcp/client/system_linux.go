@@ -110,21 +110,21 @@ func tagged(pid int, tag string) bool {
 
 // survivors lists what still runs of the launches: leaders whose identity and tag are right, what is in the group of such a leader, and
 // what carries the tag in the group of a leader who is gone, or anywhere if nobody knows which group it was.
-func survivors(known []record, orphaned []string) (left []ident.Process) {
+func survivors(known []record, tags []string) (left []ident.Process) {
 	for pid, p := range processes() {
-		if p.dead || pid == os.Getpid() || !belongs(pid, p, known, orphaned) {
+		if p.dead || pid == os.Getpid() || !belongs(pid, p, known, tags) {
 			continue
 		}
 		// Once more, now that it has an identity: what is signalled later is what was looked at here, or nobody.
 		self, err := ident.Start(pid)
-		if p, ok := lookAt(pid); err == nil && ok && belongs(pid, p, known, orphaned) {
+		if p, ok := lookAt(pid); err == nil && ok && belongs(pid, p, known, tags) {
 			left = append(left, self)
 		}
 	}
 	return left
 }
 
-func belongs(pid int, p process, known []record, orphaned []string) bool {
+func belongs(pid int, p process, known []record, tags []string) bool {
 	for _, r := range known {
 		if p.group != r.PID {
 			continue
@@ -133,7 +133,7 @@ func belongs(pid int, p process, known []record, orphaned []string) bool {
 			return true
 		}
 	}
-	for _, tag := range orphaned {
+	for _, tag := range tags {
 		if tagged(pid, tag) {
 			return true
 		}

@@ -52,10 +52,11 @@ type Box struct {
 // bundle is what one session has.
 type bundle struct {
 	servers  []*held
-	supplied bool // by a client of this process; otherwise what the store knows
-	waited   bool // the first offer has waited for the slow ones
-	warned   bool // of the configuration
-	pending  bool // a changed tool list is about to be stored
+	supplied bool            // by a client of this process; otherwise what the store knows
+	waited   bool            // the first offer has waited for the slow ones
+	warned   bool            // of the configuration
+	told     map[string]bool // what was said once
+	pending  bool            // a changed tool list is about to be stored
 }
 
 // held is one server of a session. server is nil when it is missing.
@@ -87,8 +88,18 @@ func (b *Box) OnNotice(fn func(session.SessionID, string)) {
 func (b *Box) tell(id session.SessionID, format string, args ...any) {
 	b.mu.Lock()
 	fn := b.notice
-	b.mu.Unlock()
 	text := fmt.Sprintf(format, args...)
+	if bu := b.sessions[id]; bu != nil {
+		if bu.told[text] {
+			b.mu.Unlock()
+			return
+		}
+		if bu.told == nil {
+			bu.told = map[string]bool{}
+		}
+		bu.told[text] = true
+	}
+	b.mu.Unlock()
 	b.Log.Warn().Str("session_id", string(id)).Str("notice", text).Msg("an MCP server or tool is left out")
 	if fn != nil {
 		fn(id, text)
