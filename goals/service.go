@@ -29,6 +29,7 @@ type CreateParams struct {
 	Requirements   []Requirement
 	IdempotencyKey string
 	Replace        bool
+	SparesStops    bool // a program asks, which may not replace what the user has stopped
 	// Shown is the user's own line for the transcript, when the Goal came from one.
 	Shown   string
 	ShownID session.ItemID
@@ -142,6 +143,8 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 	switch {
 	case err == nil && !p.Replace:
 		return Goal{}, fmt.Errorf("%w (%s, %s): end it, or say replace", ErrExists, old.ID, old.Status)
+	case err == nil && p.SparesStops && stoppedByUser(old):
+		return Goal{}, ErrStoppedByUser
 	case err == nil:
 		if err := finish(tx, old, Cancelled, session.CodeUserEnded, "Replaced by a new goal.", now, newID); err != nil {
 			return Goal{}, err
@@ -246,6 +249,16 @@ type UpdateParams struct {
 	Requirements  []Requirement
 	RequirementID string
 	Reason        string
+	// Client: a program asks, not the user. SparesStops: it may not take back what the user has stopped.
+	Client, SparesStops bool
+}
+
+// ErrStoppedByUser: the user stopped or paused the goal, and only the user lets it go on.
+var ErrStoppedByUser = errors.New("the user stopped the goal")
+
+// stoppedByUser tells whether a Goal rests on the user's own word.
+func stoppedByUser(g Goal) bool {
+	return g.Status == Paused && (g.ReasonCode == session.CodeUserPaused || g.ReasonCode == session.CodeUserCancelled)
 }
 
 // Update is a control of the user: compare-and-set, stored before it is acknowledged.
@@ -299,8 +312,15 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		if g.Status != Active && g.Status != Paused {
 			return &NotAllowedError{p.Action, g.Status, "nothing of it is running"}
 		}
-		return pause(tx, g, session.CodeUserPaused, p.Reason, now)
+		code := session.CodeUserPaused
+		if p.Client {
+			code = session.CodeClientPaused
+		}
+		return pause(tx, g, code, p.Reason, now)
 	case "resume":
+		if p.SparesStops && stoppedByUser(g) {
+			return ErrStoppedByUser
+		}
 		if g.Status != Paused && g.Status != Blocked {
 			return &NotAllowedError{p.Action, g.Status, "it is running"}
 		}
@@ -416,8 +436,8 @@ func reviewAgain(tx Tx, g Goal, now time.Time, newID func() string) error {
 
 // pause stops a Goal without ending it.
 func pause(tx Tx, g Goal, code session.Code, reason string, now time.Time) error {
-	if g.Status == Paused {
-		return nil
+	if g.Status == Paused && (code == session.CodeClientPaused || g.ReasonCode != session.CodeClientPaused) {
+		return nil // the user's word outweighs a program's, and is not repeated
 	}
 	g.Status, g.ReasonCode, g.Reason = Paused, code, reason
 	return want(tx, g, session.DesiredPaused, now)

@@ -8,6 +8,7 @@ const (
 	CodeApproval         Code = "approval_pending"
 	CodeUserPaused       Code = "user_paused"
 	CodeUserCancelled    Code = "user_cancelled"
+	CodeClientPaused     Code = "client_paused"
 	CodeUserEnded        Code = "user_ended"
 	CodeClosedByClient   Code = "closed_by_client"
 	CodeRecoveryOff      Code = "recovery_off"
@@ -39,6 +40,7 @@ type Diagnostic struct {
 var Diagnostics = map[Code]Diagnostic{
 	CodeApproval:         {"A permission question waits for your answer.", "user", []string{"answer", "pause", "end"}},
 	CodeUserPaused:       {"You paused it.", "user", []string{"resume", "end"}},
+	CodeClientPaused:     {"An MCP client paused it.", "user", []string{"resume", "end"}},
 	CodeUserCancelled:    {"You stopped it.", "user", []string{"resume", "end"}},
 	CodeUserEnded:        {"You ended it.", "user", nil},
 	CodeClosedByClient:   {"The editor closed the session; it goes on when the session is opened again.", "user", []string{"open", "end"}},

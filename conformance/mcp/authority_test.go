@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -157,4 +158,36 @@ func TestTrust_Directories(t *testing.T) {
 	a.NewSession("/")
 	try("other", false)
 	try("workshop", false)
+}
+
+// A program takes back its own pause, and not what the user has stopped.
+func TestAuthority_SparesStops(t *testing.T) {
+	w := newWorld(t, nil)
+	a := w.editor(func(json.RawMessage) string { return "" })
+	session := a.NewSession(w.work)
+	a.Must("create_goal", object{"sessionId": session, "objective": "Stay stopped."}, nil)
+	a.Must("update_goal", object{"sessionId": session, "action": "pause"}, nil)
+	c := launch(t, w.env())
+	c.refused("resume", "update_goal", object{"sessionId": session, "action": "resume"}, "no_authority", "full")
+	c.refused("replace", "create_goal", object{"sessionId": session, "objective": "Another.", "replace": true}, "no_authority", "full")
+	c.must("update_goal", object{"sessionId": session, "action": "pause"}, nil) // it does not become the client's pause
+	c.refused("resume after a pause of its own", "update_goal", object{"sessionId": session, "action": "resume"}, "no_authority", "full")
+	a.Must("update_goal", object{"sessionId": session, "action": "resume"}, nil)
+	var r struct{ Goal goal }
+	c.must("update_goal", object{"sessionId": session, "action": "pause"}, &r)
+	if r.Goal.ReasonCode != "client_paused" {
+		t.Errorf("it is %+v", r.Goal)
+	}
+	c.must("update_goal", object{"sessionId": session, "action": "resume"}, &r)
+	if r.Goal.Status != "active" {
+		t.Errorf("it is %+v", r.Goal)
+	}
+	a.Notify("session/cancel", object{"sessionId": session})
+	harness.Eventually(t, "the stop is stored", func() bool { c.must("get_goal", object{"sessionId": session}, &r); return r.Goal.Status == "paused" })
+	c.refused("resume after a cancel", "update_goal", object{"sessionId": session, "action": "resume"}, "no_authority", "full")
+	full := launch(t, w.env(), "--authority", "full")
+	full.must("update_goal", object{"sessionId": session, "action": "resume"}, &r)
+	if r.Goal.Status != "active" {
+		t.Errorf("with full it is %+v", r.Goal)
+	}
 }

@@ -106,7 +106,7 @@ func goalTools() []tool {
 			about: "Where a goal stands: status, phase, why it waits and for whom, requirements with evidence, usage."}, runGetGoal),
 		define(tool{name: "update_goal", title: "Steer a goal", hints: starts, needs: AuthorityGoals,
 			about: "Pause, resume, end, verify, retry or revise a goal, or waive a requirement. It is stored before it is answered. End is final. " +
-				"Waive is a person's word and needs authority full."}, runUpdateGoal),
+				"Waive, and resuming what the user stopped, are a person's word and need authority full."}, runUpdateGoal),
 		define(tool{name: "list_goals", title: "List goals", hints: looks, needs: AuthorityRead,
 			about: "The goals of every session, changed last first, in pages."}, runListGoals),
 	}
@@ -114,7 +114,7 @@ func goalTools() []tool {
 
 func runCreateGoal(ctx context.Context, c call, a createGoal) (changedGoal, error) {
 	p := goals.CreateParams{Session: a.SessionID, Objective: a.Objective, Requirements: requirements(a.Requirements),
-		IdempotencyKey: a.IdempotencyKey, Replace: a.Replace}
+		IdempotencyKey: a.IdempotencyKey, Replace: a.Replace, SparesStops: !c.s.o.Authority.allows(AuthorityFull)}
 	switch {
 	case a.SessionID != "" && a.Cwd != "":
 		return changedGoal{}, invalid("cwd", "name a session or a cwd, not both")
@@ -138,10 +138,18 @@ func runCreateGoal(ctx context.Context, c call, a createGoal) (changedGoal, erro
 		}
 	}
 	v, err := c.Goals.Create(ctx, p)
+	if errors.Is(err, goals.ErrStoppedByUser) {
+		err = c.s.spares("replacing")
+	}
 	if err != nil {
 		return changedGoal{}, goalRef{SessionID: a.SessionID}.explain(err)
 	}
 	return changedGoal{v, c.Executor(ctx)}, nil
+}
+
+// spares is the answer to a client that would take back what the user has stopped.
+func (s *Server) spares(what string) error {
+	return &authorityError{what: what + " a goal that the user stopped", needs: AuthorityFull, has: s.o.Authority}
 }
 
 // mayRun refuses work that would not ask.
@@ -190,7 +198,11 @@ func runUpdateGoal(ctx context.Context, c call, a updateGoal) (changedGoal, erro
 		return changedGoal{}, &authorityError{what: "the action waive", needs: AuthorityFull, has: c.s.o.Authority}
 	}
 	v, err := c.Goals.Update(ctx, goals.UpdateParams{Goal: a.GoalID, Session: a.SessionID, Action: string(a.Action), Expected: a.Expected,
-		Objective: a.Objective, Requirements: requirements(a.Requirements), RequirementID: a.RequirementID, Reason: a.Reason})
+		Objective: a.Objective, Requirements: requirements(a.Requirements), RequirementID: a.RequirementID, Reason: a.Reason,
+		Client: true, SparesStops: !c.s.o.Authority.allows(AuthorityFull)})
+	if errors.Is(err, goals.ErrStoppedByUser) {
+		err = c.s.spares("resuming")
+	}
 	if err != nil {
 		return changedGoal{}, a.explain(err)
 	}
