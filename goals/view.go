@@ -195,7 +195,17 @@ func view(tx Tx, id string, history bool) (View, error) {
 		return View{}, err
 	}
 	v.place(g, sess, runs, approvals)
+	if (v.Phase == string(session.PhaseWorking) || v.Phase == string(session.PhaseQueued) || v.Phase == "verifying") && tx.Lost(sess.Owner) {
+		v.wait(session.CodeOwnerLost)
+	}
 	return v, v.account(tx, g, history)
+}
+
+// wait says that the Goal waits, and for what.
+func (v *View) wait(code session.Code) {
+	d := session.Diagnostics[code]
+	v.Phase, v.ReasonCode, v.Reason = string(session.PhaseWaiting), code, d.Sentence
+	v.NextAction = NextAction{Owner: d.Owner, Allowed: append([]string{}, d.Allowed...)}
 }
 
 // place says where the Goal stands and what may be done.

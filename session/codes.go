@@ -26,6 +26,8 @@ const (
 	CodeNoProgress       Code = "no_progress"
 	CodeBlocked          Code = "blocked_by_agent"
 	CodeRecoveryUnread   Code = "recovery_unreadable"
+	CodeOutcomeUnknown   Code = "outcome_unknown"
+	CodeOwnerLost        Code = "owner_lost"
 	CodeServerMissing    Code = "mcp_server_missing"
 )
 
@@ -58,6 +60,8 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeUnmet:            {"The last review found requirements that are not met.", "agent", []string{"pause", "end", "verify"}},
 	CodeNoProgress:       {"Several turns in a row changed nothing.", "user", []string{"retry", "revise", "end"}},
 	CodeBlocked:          {"The agent reported the same obstacle several turns in a row.", "user", []string{"retry", "revise", "end"}},
+	CodeOutcomeUnknown:   {"The outcome of a call is unknown; until you settle it, everything but reading asks first.", "user", []string{"settle"}},
+	CodeOwnerLost:        {"The process that worked on it is gone; the next process that executes goes on with it.", "user", []string{"open", "work", "end"}},
 	CodeServerMissing:    {"A tool needs an MCP server that only the editor can supply again.", "user", []string{"open", "pause", "end"}},
 	CodeRecoveryUnread:   {"The recorded state of this work could not be read.", "user", []string{"retry", "end"}},
 }

@@ -30,6 +30,8 @@ type Tx interface {
 	InsertInstance(InstanceRow) error
 	Instance(InstanceID) (InstanceRow, error)
 	Instances() ([]InstanceRow, error)
+	// Lost tells whether an instance is provably dead and nobody has taken over from it yet.
+	Lost(InstanceID) bool
 	// DeleteInstance removes the row, its attachments and its ownerships.
 	DeleteInstance(InstanceID) error
 

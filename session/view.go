@@ -57,9 +57,10 @@ type SessionView struct {
 	Reason           string    `json:"reason"`
 	NextOwner        string    `json:"nextOwner"`
 	Allowed          []string  `json:"allowed"`
-	Owner            string    `json:"owner"`    // instance that executes it, or ""
-	OwnerPID         int       `json:"ownerPid"` // 0 without an owner
-	Attached         int       `json:"attached"` // clients that have it open
+	Owner            string    `json:"owner"`     // instance that executes it, or ""
+	OwnerPID         int       `json:"ownerPid"`  // 0 without an owner
+	OwnerLost        bool      `json:"ownerLost"` // that process is dead, and nobody has taken over yet
+	Attached         int       `json:"attached"`  // clients that have it open
 	UnknownEffects   int       `json:"unknownEffects"`
 	PendingApprovals int       `json:"pendingApprovals"`
 	CreatedAt        time.Time `json:"createdAt"`
@@ -99,6 +100,9 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 	if s.Closed && v.State != "idle" {
 		v.State, v.ReasonCode, v.Reason = "closed", CodeClosedByClient, ""
 	}
+	if lost := tx.Lost(s.Owner); lost && (v.State == string(PhaseWorking) || v.State == string(PhaseQueued)) {
+		v.State, v.ReasonCode, v.Reason = string(PhaseWaiting), CodeOwnerLost, "" // nothing of a dead process is shown as running
+	}
 	if d, ok := Diagnostics[v.ReasonCode]; ok {
 		v.NextOwner, v.Allowed = d.Owner, append(v.Allowed, d.Allowed...)
 		if v.Reason == "" {
@@ -121,6 +125,7 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 			return v, err
 		}
 		v.OwnerPID = row.PID
+		v.OwnerLost = tx.Lost(s.Owner)
 	}
 	return v, nil
 }
@@ -164,6 +169,7 @@ type EffectView struct {
 	Note         string      `json:"note"`
 	ExitCode     *int        `json:"exitCode"`
 	CanSettle    bool        `json:"canSettle"` // a person may say what became of it
+	Lost         bool        `json:"lost"`      // its process is gone, and nobody has looked what became of it
 	Sends        []SendView  `json:"sends"`
 	PlannedAt    time.Time   `json:"plannedAt"`
 	DispatchedAt *time.Time  `json:"dispatchedAt"`
@@ -187,6 +193,15 @@ func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 		PlannedAt: e.PlannedAt, DispatchedAt: moment(e.DispatchedAt), SettledAt: moment(e.SettledAt)}
 	if v.Title == "" {
 		v.Title = e.Tool
+	}
+	if e.State == EffectDispatched && e.Fact == FactNone {
+		s, err := tx.Session(e.Session)
+		if err != nil {
+			return v, err
+		}
+		if v.Lost = s.Owner == "" || tx.Lost(s.Owner); v.Lost && v.Note == "" {
+			v.Note = "It was going on when its process ended. What became of it is found out by the next process that executes."
+		}
 	}
 	sends, err := tx.Sends(e.ID)
 	for _, s := range sends {

@@ -55,7 +55,8 @@ func executes(kind string) bool { return kind == kindACP || kind == kindWork }
 func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger) (*node, error) {
 	newID := func() string { return uuid.Must(uuid.NewV7()).String() }
 	now := func() time.Time { return time.Now().UTC() }
-	db, err := store.Open(ctx, store.Options{Home: home, Now: now, NewID: newID, Log: log, BinaryVersion: version})
+	db, err := store.Open(ctx, store.Options{Home: home, Now: now, NewID: newID, Log: log, BinaryVersion: version,
+		Dead: func(row session.InstanceRow) bool { return liveness(home, row) == isDead }})
 	if err != nil {
 		return nil, err
 	}

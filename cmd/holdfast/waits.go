@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"holdfast/goals"
 	"holdfast/session"
@@ -99,6 +101,11 @@ func sessionWaits(tx session.Tx, alive map[session.InstanceID]process, seen map[
 		w.advise(s)
 		out = append(out, w)
 	}
+	unknown, err := unknownWaits(tx, alive, asked)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, unknown...)
 	ids, err := tx.Busy()
 	if err != nil {
 		return nil, err
@@ -117,6 +124,34 @@ func sessionWaits(tx session.Tx, alive map[session.InstanceID]process, seen map[
 		}
 		w := wait{SessionID: id, Cwd: s.Cwd, State: v.State, ReasonCode: v.ReasonCode, NextOwner: v.NextOwner, Allowed: v.Allowed, PID: alive[s.Owner].PID}
 		w.advise(s)
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// unknownWaits lists, for each session, the first call whose outcome is unknown, unless an open question asks about it.
+func unknownWaits(tx session.Tx, alive map[session.InstanceID]process, asked []session.Approval) (out []wait, err error) {
+	named := map[session.SessionID]bool{}
+	for _, p := range asked {
+		named[p.Session] = named[p.Session] || len(p.Unknown) > 0
+	}
+	open, err := tx.Effects(session.EffectFilter{Fact: session.FactUnknown, Open: true}, time.Time{}, "", -1)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range slices.Backward(open) { // oldest first
+		if named[e.Session] {
+			continue
+		}
+		named[e.Session] = true
+		s, err := tx.Session(e.Session)
+		if err != nil {
+			return nil, err
+		}
+		w := wait{SessionID: s.ID, Cwd: s.Cwd, State: "waiting", ReasonCode: session.CodeOutcomeUnknown, NextOwner: "user",
+			Allowed: session.Diagnostics[session.CodeOutcomeUnknown].Allowed, PID: alive[s.Owner].PID}
+		w.advise(s)
+		w.Command = "holdfast effects settle " + string(e.ID) + " --happened|--did-not-happen"
 		out = append(out, w)
 	}
 	return out, nil
@@ -142,6 +177,10 @@ func (w *wait) advise(s session.Session) {
 		w.Command = fmt.Sprintf("holdfast work --model %s/%s, with the endpoint and the key it began with", s.Profile.Provider, s.Profile.Name)
 	case w.ReasonCode == session.CodeDirectoryMissing:
 		w.Command = "put " + line(s.Cwd, 300) + " back, then holdfast work"
+	case w.ReasonCode == session.CodeOwnerLost:
+		w.Command = "holdfast work, or an editor"
+	case w.ReasonCode == session.CodeServerMissing:
+		w.Command = "open the session in the editor that has the server"
 	case w.ReasonCode == session.CodeModelUnavailable:
 		w.Command = "set up a model, then holdfast work"
 	case w.ReasonCode == session.CodeOtherHost:

@@ -30,7 +30,7 @@ var findByID = map[Record]string{
 // Find lists the ids of a kind that begin with prefix, at most limit of them.
 func (d *DB) Find(ctx context.Context, kind Record, prefix string, limit int) (ids []string, err error) {
 	err = d.Read(ctx, func(tx *sql.Tx) (err error) {
-		ids, err = list(&Tx{tx}, "find "+string(kind), text[string], findByID[kind], prefix, limit)
+		ids, err = list(&Tx{tx: tx}, "find "+string(kind), text[string], findByID[kind], prefix, limit)
 		return err
 	})
 	return ids, err
@@ -50,7 +50,7 @@ const quickCheck = `PRAGMA quick_check(20)`
 // Check looks through the whole store for damage, however large it is. It returns one line per fault, none when all is well.
 func (d *DB) Check(ctx context.Context) (faults []string, err error) {
 	err = d.Read(ctx, func(tx *sql.Tx) (err error) {
-		faults, err = list(&Tx{tx}, "check the store", text[string], quickCheck)
+		faults, err = list(&Tx{tx: tx}, "check the store", text[string], quickCheck)
 		return err
 	})
 	if len(faults) == 1 && faults[0] == "ok" {

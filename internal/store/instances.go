@@ -67,3 +67,12 @@ const attached = `SELECT instance FROM attachments WHERE session = ? ORDER BY at
 func (t *Tx) Attached(s session.SessionID) ([]session.InstanceID, error) {
 	return list(t, "list attachments", text[session.InstanceID], attached, s)
 }
+
+// Lost tells whether an instance is provably dead and nobody has taken over from it yet.
+func (t *Tx) Lost(id session.InstanceID) bool {
+	if t.dead == nil || id == "" {
+		return false
+	}
+	row, err := t.Instance(id)
+	return err == nil && t.dead(row)
+}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"holdfast/session"
 )
 
 // Options say where the store is and with what to work. Only Home is required.
@@ -20,7 +22,9 @@ type Options struct {
 	NewID         func() string    // makes the id of a new store
 	Log           zerolog.Logger   // gets causes; never contents
 	BinaryVersion string           // recorded with each schema step
-	OnBusy        func(pid int)    // called once per wait when one process has held the gate for two seconds; must not block
+	// Dead tells whether an instance is provably dead; nil knows of none. It must not block.
+	Dead   func(session.InstanceRow) bool
+	OnBusy func(pid int) // called once per wait when one process has held the gate for two seconds; must not block
 
 	migrations fs.FS                        // the schema; nil means the embedded one
 	fsType     func(string) (string, error) // names a network file system; nil means the real question
