@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -45,16 +46,18 @@ type diagnosis struct {
 }
 
 func doctorCommand(model *string) *cobra.Command {
+	var startServers bool
 	cmd := &cobra.Command{Use: "doctor", Short: "Look through the store and say what needs you", Args: noArgs,
-		Long: "Look at the state directory, the store and everything in it that does not go on by itself. Nothing is changed, except that opening\n" +
+		Long: "Look at the state directory, the configuration, the store and everything in it that does not go on by itself. Nothing is changed, except that opening\n" +
 			"an older store brings it to this binary's schema, after a copy.\n\n" +
 			"Exit codes: 0 nothing needs you; 3 something needs you; 1 the store cannot be used.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd, *model) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd, *model, startServers) }}
+	cmd.Flags().BoolVar(&startServers, "start-servers", false, "start each configured MCP server once, in this directory, and end it")
 	jsonFlag(cmd)
 	return cmd
 }
 
-func doctor(cmd *cobra.Command, model string) error {
+func doctor(cmd *cobra.Command, model string, startServers bool) error {
 	home, err := homeDir()
 	if err != nil {
 		return err
@@ -67,6 +70,7 @@ func doctor(cmd *cobra.Command, model string) error {
 	c := &cli{home: home, out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr()}
 	c.json, _ = cmd.Flags().GetBool("json") // absent means false
 	ctx := cmd.Context()
+	d.configuration(ctx, startServers, log)
 	switch err := c.open(ctx, log); {
 	case err != nil:
 		d.broken(err)
@@ -79,6 +83,7 @@ func doctor(cmd *cobra.Command, model string) error {
 			d.broken(err)
 		}
 	}
+	slices.SortStableFunc(d.Findings, func(a, b finding) int { return firstIs("directory", a.Check) - firstIs("directory", b.Check) })
 	for _, f := range d.Findings {
 		switch {
 		case f.Level == levelFault:
@@ -91,6 +96,14 @@ func doctor(cmd *cobra.Command, model string) error {
 		return err
 	}
 	return exitError{d.ExitCode}
+}
+
+// firstIs orders one word before all others.
+func firstIs(word, s string) int {
+	if s == word {
+		return 0
+	}
+	return 1
 }
 
 func (d *diagnosis) add(check, level, message, command string) {
@@ -133,7 +146,7 @@ func (d *diagnosis) directory() {
 		return
 	}
 	free := uint64(fs.Bavail) * uint64(fs.Bsize) //nolint:unconvert // the widths differ between systems
-	if message := fmt.Sprintf("%d MiB are free on its disk.", free>>20); free < lowSpace {
+	if message := fmt.Sprintf("%d MiB are free on the disk of %s.", free>>20, d.Home); free < lowSpace {
 		d.add("space", levelPerson, message, "Free some space; a full disk stops all work until there is room.")
 	} else {
 		d.add("space", levelOK, message, "")

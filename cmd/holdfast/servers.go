@@ -32,17 +32,26 @@ func newBox(home string, o toolbox.Options) *toolbox.Box {
 		o.Log.Error().Err(err).Msg("the configuration is ignored")
 		o.Complaint = err
 	}
+	o.Configured, o.Limits = configured(c), limits(c)
+	o.StateDir, o.Version = home, version
+	return toolbox.New(o)
+}
+
+// configured lists the servers of a configuration that are not disabled, by name.
+func configured(c config.Config) (out []toolbox.Server) {
 	for name, s := range c.MCP.Servers {
 		if !s.Disabled {
-			o.Configured = append(o.Configured, toolbox.Server{Name: name, Command: s.Command, Args: s.Args, Env: s.Environ(os.LookupEnv)})
+			out = append(out, toolbox.Server{Name: name, Command: s.Command, Args: s.Args, Env: s.Environ(os.LookupEnv)})
 		}
 	}
-	slices.SortFunc(o.Configured, func(a, b toolbox.Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b toolbox.Server) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func limits(c config.Config) client.Limits {
 	seconds := func(n int64) time.Duration { return time.Duration(n) * time.Second }
 	l := c.MCP.Limits
-	o.StateDir, o.Version = home, version
-	o.Limits = client.Limits{Start: seconds(l.Start), Idle: seconds(l.Idle), Call: seconds(l.Call), Grace: lateGrace, EOF: letGoServers, Term: letGoServers}
-	return toolbox.New(o)
+	return client.Limits{Start: seconds(l.Start), Idle: seconds(l.Idle), Call: seconds(l.Call), Grace: lateGrace, EOF: letGoServers, Term: letGoServers}
 }
 
 // supplied gives the toolbox what an editor hands over; the two adapters do not know each other.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,14 +29,15 @@ func workCommand(model *string) *cobra.Command {
 			"Sessions that a live process has are left to it, and sessions that an editor closed wait for an editor. SIGTERM and SIGINT are no\n" +
 			"stop: the work stays wanted.\n\n" +
 			"Exit codes: 0 nothing needs you; 3 something needs you (its line says what); 1 it could not work; 2 the command line makes no sense.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return work(cmd.OutOrStdout(), *model, watch, asJSON) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return work(cmd, *model, watch, asJSON) }}
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and take up whatever is stored later")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }
 
 // work executes until nothing goes on by itself, or until a signal.
-func work(out io.Writer, model string, watch, asJSON bool) (err error) {
+func work(cmd *cobra.Command, model string, watch, asJSON bool) (err error) {
+	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if _, err := provider.Check(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
 		return err // before anything is taken over
 	}
@@ -52,6 +54,7 @@ func work(out io.Writer, model string, watch, asJSON bool) (err error) {
 	if err != nil {
 		return err
 	}
+	n.box.OnNotice(notices(errs))
 	w := &worker{node: n, home: home, out: out, json: asJSON, watch: watch, st: store.Store{DB: n.db}, shown: map[session.SessionID]string{}}
 	left, err := w.run(ctx)
 	err = errors.Join(err, n.close()) // lets go first: what the lines name is free to be moved when they are read
@@ -59,6 +62,20 @@ func work(out io.Writer, model string, watch, asJSON bool) (err error) {
 		return err
 	}
 	return w.report(left)
+}
+
+// notices tells what was left out, each thing once, however many sessions it concerns.
+func notices(errs io.Writer) func(session.SessionID, string) {
+	var mu sync.Mutex
+	told := map[string]bool{}
+	return func(id session.SessionID, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !told[text] {
+			told[text] = true
+			_, _ = fmt.Fprintf(errs, "holdfast: %s (session %s)\n", line(text, 500), id)
+		}
+	}
 }
 
 // worker watches what the node does, for a person.

@@ -86,6 +86,12 @@ func command(cfg Config, tag string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Dir, SysProcAttr: ownGroup()}, nil
 }
 
+// Lookup tells why the program of a server cannot be found where a start would look for it. It starts nothing.
+func Lookup(cfg Config) error {
+	_, err := lookup(cfg.Command, cfg.Dir, environment(cfg.Env, ""))
+	return err
+}
+
 func environment(configured []string, tag string) []string {
 	var env []string
 	for _, name := range inherits {

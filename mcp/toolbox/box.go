@@ -189,7 +189,7 @@ func (b *Box) arm(h *held, s Server, dir string, changed func()) {
 	veil := s.veil()
 	h.veil = veil
 	late := func(ticket string, a client.Answer) { b.late(ticket, veiled(veil, a)) }
-	h.server = client.New(client.Config{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: dir, Secrets: s.secrets()},
+	h.server = client.New(s.Client(dir),
 		client.Options{Limits: b.Limits, Tag: string(b.Instance), Children: ChildrenFile(b.StateDir, string(b.Instance)), Late: late, Changed: changed,
 			Log: b.Log, Now: time.Now, Eras: &b.eras, Version: b.Version})
 }

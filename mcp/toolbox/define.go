@@ -23,6 +23,11 @@ type Server struct {
 	Env     []string // NAME=value
 }
 
+// Client is the definition for the one who runs it in a directory.
+func (s Server) Client(dir string) client.Config {
+	return client.Config{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: dir, Secrets: s.secrets()}
+}
+
 // digest is a keyed hash over the whole definition.
 func (s Server) digest(key []byte) string {
 	b, err := json.Marshal(s)
