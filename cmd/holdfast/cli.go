@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -117,7 +118,7 @@ func neverWas(home string) bool {
 	return true
 }
 
-// shortest is how many characters of an id are enough, when no other begins with them.
+// shortest is how many characters of an id are enough, at its beginning or end, when no other has them there.
 const shortest = 8
 
 // id completes the id that a person typed.
@@ -129,16 +130,45 @@ func (c *cli) id(ctx context.Context, kind store.Record, typed string) (string, 
 	if c.db == nil {
 		return "", unknown
 	}
-	ids, err := c.db.Find(ctx, kind, strings.ToLower(typed), 6)
+	typed = strings.ToLower(typed)
+	ids, err := c.db.Find(ctx, kind, typed, named+1)
 	switch {
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
 		return "", unknown
-	case len(ids) > 1 && ids[0] != strings.ToLower(typed):
-		return "", fmt.Errorf("%q begins the ids of several %ss: %s; give more characters", typed, kind, strings.Join(ids, ", "))
+	case slices.Contains(ids, typed):
+		return typed, nil
+	case len(ids) > 1:
+		return "", c.ambiguous(ctx, kind, typed, ids)
 	}
 	return ids[0], nil
+}
+
+// named is how many ids an error names at most.
+const named = 5
+
+// ambiguous names the shortest endings that tell the ids apart.
+func (c *cli) ambiguous(ctx context.Context, kind store.Record, typed string, ids []string) error {
+	var endings []string
+	for _, id := range ids[:min(named, len(ids))] {
+		n := min(shortest, len(id))
+		for ; n < len(id); n++ {
+			same, err := c.db.Find(ctx, kind, id[len(id)-n:], 2)
+			if err != nil {
+				return err
+			}
+			if len(same) == 1 {
+				break
+			}
+		}
+		endings = append(endings, id[len(id)-n:])
+	}
+	more := ""
+	if len(ids) > named {
+		more = ", and more"
+	}
+	return fmt.Errorf("%q is part of the ids of several %ss; take the end of one: %s%s", typed, kind, strings.Join(endings, ", "), more)
 }
 
 var listings = map[store.Record]string{store.RecordSession: "sessions", store.RecordGoal: "goals", store.RecordEffect: "effects",

@@ -21,7 +21,7 @@ import (
 
 func goalsCommand() *cobra.Command {
 	return group("goals", "List goals, set one, and steer them",
-		"Goals go on over many turns and restarts until an independent review accepts them. A goal may be named by the first 8 or more\n"+
+		"Goals go on over many turns and restarts until an independent review accepts them. A goal may be named by the last 8 or more\n"+
 			"characters of its id. These commands store what you want; a process that executes acts on it: an editor's agent, or 'holdfast work'.",
 		goalsList(), goalsShow(), goalsCreate(),
 		goalsAction("pause", "Stop a goal until it is resumed"), goalsAction("resume", "Go on with a paused or blocked goal"),

@@ -54,9 +54,9 @@ func TestListing_Errors(t *testing.T) {
 	if len(all) != 2 || all[0].Objective != "second" {
 		t.Fatalf("goals, newest first: %+v", all)
 	}
-	id := all[0].GoalID
+	id, older := all[0].GoalID, all[1].GoalID
 	common := 0
-	for common < len(id) && id[common] == all[1].GoalID[common] {
+	for common < len(id) && id[common] == older[common] {
 		common++
 	}
 	for _, c := range []struct {
@@ -85,7 +85,7 @@ func TestListing_Errors(t *testing.T) {
 		{1, []string{"goals", "create", "--cwd", "/no/such/dir", "x"}, "does not exist"},
 		{1, []string{"goals", "resume", id}, "cannot resume"},
 		{1, []string{"goals", "pause", id, "--expect", "7"}, "changed since"},
-		{1, []string{"goals", "show", id[:common]}, all[1].GoalID}, // ambiguous: it names them
+		{1, []string{"goals", "show", id[:common]}, older[len(older)-8:] + ", " + id[len(id)-8:]}, // ambiguous: it names endings that are not
 	} {
 		r := w.run(c.args...)
 		if r.code != c.code || !strings.Contains(r.errs, c.says) || r.out != "" {
@@ -94,6 +94,9 @@ func TestListing_Errors(t *testing.T) {
 	}
 	if g := w.goal(id[:common+1]); g.GoalID != id {
 		t.Errorf("the beginning of an id found %+v", g)
+	}
+	if g := w.goal(strings.ToUpper(id[len(id)-8:])); g.GoalID != id {
+		t.Errorf("the end of an id found %+v", g)
 	}
 	w.env = append(w.env, "HOLDFAST_MODEL=", "OPENAI_BASE_URL=")
 	if r := w.want(1, "work"); !strings.Contains(r.errs, "HOLDFAST_MODEL") {

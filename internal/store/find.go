@@ -9,7 +9,7 @@ import (
 // Record is a kind of record whose ids people type.
 type Record string
 
-// The kinds of records that can be looked up by the beginning of an id.
+// The kinds of records that can be looked up by a part of an id.
 const (
 	RecordSession  Record = "session"
 	RecordGoal     Record = "goal"
@@ -17,20 +17,21 @@ const (
 	RecordApproval Record = "approval"
 )
 
-// The ids are hexadecimal digits and dashes, all of them before "~".
-const beginsWith = ` WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id LIMIT ?2`
+// The ids are hexadecimal digits and dashes, all of them before "~". They begin with the time, so that only their end tells those apart
+// that were made together.
+const beginsOrEnds = ` WHERE id >= ?1 AND id < ?1 || '~' OR substr(id, -length(?1)) = ?1 ORDER BY id LIMIT ?2`
 
 var findByID = map[Record]string{
-	RecordSession:  `SELECT id FROM sessions` + beginsWith,
-	RecordGoal:     `SELECT id FROM goals` + beginsWith,
-	RecordEffect:   `SELECT id FROM effects` + beginsWith,
-	RecordApproval: `SELECT id FROM approvals` + beginsWith,
+	RecordSession:  `SELECT id FROM sessions` + beginsOrEnds,
+	RecordGoal:     `SELECT id FROM goals` + beginsOrEnds,
+	RecordEffect:   `SELECT id FROM effects` + beginsOrEnds,
+	RecordApproval: `SELECT id FROM approvals` + beginsOrEnds,
 }
 
-// Find lists the ids of a kind that begin with prefix, at most limit of them.
-func (d *DB) Find(ctx context.Context, kind Record, prefix string, limit int) (ids []string, err error) {
+// Find lists the ids of a kind that begin or end with part, at most limit of them.
+func (d *DB) Find(ctx context.Context, kind Record, part string, limit int) (ids []string, err error) {
 	err = d.Read(ctx, func(tx *sql.Tx) (err error) {
-		ids, err = list(&Tx{tx: tx}, "find "+string(kind), text[string], findByID[kind], prefix, limit)
+		ids, err = list(&Tx{tx: tx}, "find "+string(kind), text[string], findByID[kind], part, limit)
 		return err
 	})
 	return ids, err
