@@ -3,6 +3,7 @@ package goals
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"holdfast/session"
@@ -27,6 +28,17 @@ func TestInside_FollowsLinksAndDots(t *testing.T) {
 	for path, want := range map[string]bool{"a": true, "sub/b": true, work: true, "../other/f": false, "/etc/passwd": false, "link": false, "../worked": false} {
 		if got := inside(s, absolute(s, path)); got != want {
 			t.Errorf("%s: inside is %v", path, got)
+		}
+	}
+}
+
+// What is allowed and the buttons agree: a blocked goal can be resumed, whatever blocked it.
+func TestView_BlockedAllowsResume(t *testing.T) {
+	for code := range session.Diagnostics {
+		v := View{ReasonCode: code}
+		v.place(Goal{Status: Blocked}, session.Session{}, []session.Run{{Phase: session.PhaseQueued}}, nil)
+		if n := len(v.NextAction.Allowed) - len(slices.DeleteFunc(slices.Clone(v.NextAction.Allowed), func(a string) bool { return a == "resume" })); !v.CanResume || n != 1 {
+			t.Errorf("%s: canResume %v, allowed %v", code, v.CanResume, v.NextAction.Allowed)
 		}
 	}
 }

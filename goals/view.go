@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/session"
@@ -26,6 +27,7 @@ type View struct {
 	CanVerify      bool              `json:"canVerify"`
 	CanEnd         bool              `json:"canEnd"`
 	CanRetry       bool              `json:"canRetry"`
+	Feedback       string            `json:"feedback"` // what the last review found missing, or why the goal was revised
 	Requirements   []Requirement     `json:"requirements"`
 	Todo           []struct{}        `json:"todo"`   // always empty in this version
 	Budget         *struct{}         `json:"budget"` // always null in this version: unlimited
@@ -176,6 +178,9 @@ func view(tx Tx, id string, history bool) (View, error) {
 	}
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
 		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
+	if g.Status != Achieved {
+		v.Feedback = g.Feedback
+	}
 	runs := []session.Run{run}
 	open, err := tx.OpenRuns(g.Session)
 	if err != nil {
@@ -242,6 +247,9 @@ func (v *View) place(g Goal, sess session.Session, runs []session.Run, approvals
 	if d, ok := session.Diagnostics[v.ReasonCode]; ok {
 		v.NextAction.Owner = d.Owner
 		v.NextAction.Allowed = append(v.NextAction.Allowed, d.Allowed...)
+		if v.CanResume && !slices.Contains(v.NextAction.Allowed, "resume") {
+			v.NextAction.Allowed = slices.Insert(v.NextAction.Allowed, 0, "resume")
+		}
 		if v.Reason == "" {
 			v.Reason = d.Sentence
 		}

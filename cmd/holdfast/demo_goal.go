@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"holdfast/goals"
+	"holdfast/session"
 )
 
 // demoGoal is what the demo reads of a goal. It has the editor's view only: the members of get_goal.
@@ -32,6 +35,7 @@ type demoMoment struct {
 	Effect, Fact, SettledBy, Digest      string
 	Number, PID                          int
 	Generation                           int64
+	InputTokens, OutputTokens            int64
 	ExitCode                             *int
 }
 
@@ -48,7 +52,23 @@ func (m demoMoment) code() string {
 	return fmt.Sprint(*m.ExitCode)
 }
 
+// momentOf is the same of a goal that this process has read itself.
+func momentOf(m goals.Moment) demoMoment {
+	return demoMoment{At: m.At, What: m.What, Kind: m.Kind, State: m.State, Title: m.Title, Mode: m.Mode, Rule: m.Rule, Effect: string(m.Effect),
+		Fact: string(m.Fact), SettledBy: m.SettledBy, Digest: m.Digest, Number: m.Number, PID: m.PID, Generation: m.Generation, InputTokens: m.Input,
+		OutputTokens: m.Output, ExitCode: m.ExitCode}
+}
+
 func (m demoMoment) line() string {
+	if m.What == "request" {
+		switch {
+		case m.State == string(session.RequestStarted):
+			return "  request to " + line(m.Kind, 60) + "; no answer yet"
+		case m.State == string(session.RequestUnknown):
+			return "  request to " + line(m.Kind, 60) + "; usage unknown"
+		}
+		return fmt.Sprintf("  request to %s; %d tokens in, %d out", line(m.Kind, 60), m.InputTokens, m.OutputTokens)
+	}
 	if m.What == "attempt" {
 		s := fmt.Sprintf("%s, attempt %d: %s; %s in process %d, generation %d", m.Kind, m.Number, m.State, m.Mode, m.PID, m.Generation)
 		if m.Rule != "" {
@@ -56,7 +76,7 @@ func (m demoMoment) line() string {
 		}
 		return s
 	}
-	s := fmt.Sprintf("  %s: %s", m.Kind, shorten(m.Title, 44))
+	s := fmt.Sprintf("  %s: %s", m.Kind, line(m.Title, 44))
 	if m.ExitCode != nil {
 		s += "; exit code " + m.code()
 	}

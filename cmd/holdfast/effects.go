@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,14 +92,27 @@ func effectsShow() *cobra.Command {
 	return cmd
 }
 
+// effectDocument is a call with its stored result.
+type effectDocument struct {
+	session.EffectView
+	Output  string `json:"output"` // as the model got it
+	IsError bool   `json:"isError"`
+}
+
 func (c *cli) showEffect(ctx context.Context, id session.EffectID) error {
-	var v session.EffectView
+	var v effectDocument
 	if err := c.st.Read(ctx, func(tx session.Tx) error {
 		e, err := tx.Effect(id)
 		if err != nil {
 			return err
 		}
-		v, err = session.ViewEffect(tx, e)
+		if v.EffectView, err = session.ViewEffect(tx, e); err != nil {
+			return err
+		}
+		it, err := tx.Item(e.Item)
+		if err == nil && it.Body.Tool != nil && it.Body.Tool.Output != nil {
+			v.Output, v.IsError = it.Body.Tool.Output.Text, it.Body.Tool.Output.IsError
+		}
 		return err
 	}); err != nil {
 		return err
@@ -119,6 +133,9 @@ func (c *cli) showEffect(ctx context.Context, id session.EffectID) error {
 		}
 		if v.CanSettle {
 			p("settle     holdfast effects settle %s --happened|--did-not-happen", v.EffectID)
+		}
+		if v.Output != "" {
+			p("%s\n%s", map[bool]string{true: "error", false: "output"}[v.IsError], strings.TrimRight(plain(v.Output), "\n"))
 		}
 	})
 }

@@ -111,18 +111,24 @@ func (c *cli) showGoal(v goals.View) error {
 		p("next       %s: %s", v.NextAction.Owner, or(strings.Join(v.NextAction.Allowed, ", "), "nothing"))
 		unknown := ""
 		if v.Usage.Unknown > 0 {
-			unknown = fmt.Sprintf("; unknown for %d more requests", v.Usage.Unknown)
+			unknown = fmt.Sprintf("; usage unknown for %s more", plural(v.Usage.Unknown, "request"))
 		}
 		least := "at least "
 		if v.ActiveSeconds.Exact {
 			least = ""
 		}
 		p("usage      %d tokens in, %d out%s; active for %s%s", v.Usage.Input, v.Usage.Output, unknown, least, time.Duration(v.ActiveSeconds.AtLeast)*time.Second)
+		if v.Feedback != "" {
+			p("feedback   %s", strings.ReplaceAll(strings.TrimRight(plain(v.Feedback), "\n"), "\n", "\n           "))
+		}
 		for _, r := range v.Requirements {
 			p("  %-8s %-9s %-8s %s", r.Result, r.ID, r.Kind, line(r.Text, 100))
+			if r.Reason != "" {
+				p("%29s%s", "", line(r.Reason, 300))
+			}
 		}
 		for _, m := range v.History {
-			p("  %s %-8s %-12s %-12s %s", clock(m.At), m.What, m.Kind, m.State, line(m.Title, 80))
+			p("  %s  %s", m.At.Local().Format("2006-01-02 15:04:05.000"), momentOf(m).line())
 		}
 	})
 }
