@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"holdfast/internal/provider"
 )
 
 // The demo drives this binary as an editor would, kills it in the middle of its work, and shows from the store's own records that the
@@ -31,6 +33,11 @@ func demo(ctx context.Context, model string) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that went away must not keep the demo from cleaning up
+	if model != "" {                                        // before there is anything to clean up
+		if _, err := provider.Resolve(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
+			return err
+		}
+	}
 	dir, err := os.MkdirTemp("", "holdfast-demo-")
 	if err != nil {
 		return fmt.Errorf("make a temporary folder: %w", err)
@@ -98,7 +105,7 @@ func (d *demoRun) prepare() error {
 		d.say("A temporary git repository: %s", d.work)
 	}
 	d.own = d.model == ""
-	d.scripted = d.own || strings.HasPrefix(d.model, "scripted/")
+	d.scripted = d.own || provider.IsScripted(d.model)
 	if d.own {
 		script := filepath.Join(d.dir, "script.json")
 		if err := os.WriteFile(script, demoScript, 0o600); err != nil {

@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"holdfast/conformance/harness"
+	"holdfast/goals"
+	"holdfast/internal/tools"
+	"holdfast/session"
 )
 
 func readme(t *testing.T) string {
@@ -231,6 +234,34 @@ func TestReadme_Commands(t *testing.T) {
 		if absent := strings.Contains(missing, "holdfast "+m[1]); exists == absent {
 			t.Errorf("holdfast %s: exists %v, said to be missing %v\n%s", m[1], exists, absent, out)
 		}
+	}
+}
+
+// The document of the scripted model names every tool that a script can call, with all its arguments.
+func TestScriptedDocument_NamesTheTools(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/scripted.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Concat(tools.Builtin(tools.Options{}), goals.ChatTools(), goals.WorkTools(), []session.Tool{goals.ReviewTool(func() string { return "" })})
+	for _, tool := range all {
+		spec := tool.Spec()
+		row := regexp.MustCompile("(?m)^\\| `" + spec.Name + "` \\|.*$").FindString(string(doc))
+		var schema struct{ Properties map[string]json.RawMessage }
+		if err := json.Unmarshal(spec.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for name := range schema.Properties {
+			if !strings.Contains(row, "`"+name+"`") {
+				t.Errorf("the argument %s of %s is not in %q", name, spec.Name, row)
+			}
+		}
+		if row == "" {
+			t.Errorf("the tool %s is not described", spec.Name)
+		}
+	}
+	if len(all) < 10 {
+		t.Errorf("only %d tools", len(all))
 	}
 }
 

@@ -63,7 +63,11 @@ func Resolve(c Config) (session.Model, error) {
 				"or --model (openai/NAME, anthropic/NAME or scripted/FILE)."}
 		}
 	}
-	kind, rest, _ := strings.Cut(name, "/")
+	kind, rest, slash := strings.Cut(name, "/")
+	kind = strings.ToLower(kind)
+	if names[kind] == "" && !slash {
+		return nil, fmt.Errorf("%s is %q; write PROVIDER/NAME, for example %s", c.source(), clip(oneLine(name), 60), example(oneLine(name)))
+	}
 	if names[kind] == "" {
 		return nil, fmt.Errorf("unknown model provider %q: the known ones are openai/NAME, anthropic/NAME and scripted/FILE", clip(oneLine(kind), 60))
 	}
@@ -89,6 +93,31 @@ func Check(c Config) (session.ModelIdentity, error) {
 	id := m.Identity()
 	id.Credential = ""
 	return id, nil
+}
+
+// source is where the model's name comes from.
+func (c Config) source() string {
+	if c.Model == c.Getenv("HOLDFAST_MODEL") {
+		return "HOLDFAST_MODEL"
+	}
+	return "--model"
+}
+
+// example is the likely whole name of a model that was named without its provider.
+func example(name string) string {
+	switch {
+	case strings.HasPrefix(strings.ToLower(name), "claude"):
+		return "anthropic/" + clip(name, 60)
+	case strings.HasSuffix(strings.ToLower(name), ".json"):
+		return "scripted/" + clip(name, 60)
+	}
+	return "openai/" + clip(name, 60)
+}
+
+// IsScripted tells whether a name means a script.
+func IsScripted(name string) bool {
+	kind, _, _ := strings.Cut(strings.TrimSpace(name), "/")
+	return strings.EqualFold(kind, "scripted")
 }
 
 // names says what follows the slash behind each known provider.

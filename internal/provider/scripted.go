@@ -1,8 +1,11 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +72,8 @@ func (m *Scripted) match(s surveyed) (rule, bool) {
 // nothing is the answer when no rule matches. It shows what rules look at, so that a script can be mended from it.
 func (m *Scripted) nothing(s surveyed) string {
 	return fmt.Sprintf("This is a scripted model, and no rule of its script %s matches this request (last user message: %q; "+
-		"tool results: %d, since that message: %d).", m.name, clip(oneLine(s.user), 80), s.results, s.turnResults)
+		"tool results: %d, since that message: %d; tools offered: %s).", m.name, clip(oneLine(s.user), 80), s.results, s.turnResults,
+		cmp.Or(strings.Join(slices.Sorted(maps.Keys(s.tools)), ", "), "none"))
 }
 
 // play sends the deltas of an answer, the thought first.

@@ -161,7 +161,7 @@ func TestScripted_NoRule(t *testing.T) {
 	if h.err != nil || h.resp.Finish != session.FinishStop {
 		t.Fatalf("got %s, error %v", mustJSON(t, h.resp), h.err)
 	}
-	for _, part := range []string{"no rule", "test", `"Hi there"`, "tool results: 1"} {
+	for _, part := range []string{"no rule", "test", `"Hi there"`, "tool results: 1", "tools offered: "} {
 		if !strings.Contains(h.resp.Text, part) {
 			t.Errorf("%q is not in %q", part, h.resp.Text)
 		}
