@@ -113,7 +113,13 @@ func (c *cli) showEffect(ctx context.Context, id session.EffectID) error {
 		if v.SettledBy != "" || v.Note != "" {
 			p("settled by %s %s", or(string(v.SettledBy), "-"), line(v.Note, 400))
 		}
+		if v.Lookup != "" {
+			p("           %s", lookupText(v.Lookup))
+		}
 		p("planned    %s", clock(v.PlannedAt))
+		for _, s := range v.Settlements {
+			p("found      %s %s, by %s: %s", clock(s.At), s.Fact, s.SettledBy, line(or(s.Note, "-"), 400))
+		}
 		for _, s := range v.Sends {
 			p("sent       %s to %s %s: %s %s", clock(s.SentAt), s.Server, s.Tool, s.State, line(s.Reason, 200))
 		}
@@ -121,6 +127,17 @@ func (c *cli) showEffect(ctx context.Context, id session.EffectID) error {
 			p("settle     holdfast effects settle %s --happened|--did-not-happen", v.EffectID)
 		}
 	})
+}
+
+// lookupText says what could still tell an unknown outcome.
+func lookupText(l session.Lookup) string {
+	switch l {
+	case session.LookupFile:
+		return "the file could not be looked at; it is looked at again before anything is asked"
+	case session.LookupAnswer:
+		return "a late answer of the server may still tell"
+	}
+	return "nothing will tell it by itself: it is for you to say"
 }
 
 func effectsSettle() *cobra.Command {
