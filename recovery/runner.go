@@ -130,9 +130,9 @@ func (g *gathering) probe(ctx context.Context) error {
 // unseen is why the outcome of a call is unknown whose process is gone.
 func unseen(ef session.Effect) string {
 	if ef.Plan.External != nil {
-		return "Holdfast ended after the call was sent and before an answer was stored."
+		return "Holdfast ended when the call may have been sent and no answer was stored."
 	}
-	return "Holdfast ended after the call was started and before its result was stored."
+	return "Holdfast ended when the call may have been made and no result was stored."
 }
 
 func (g *gathering) facts(ctx context.Context) Facts {

@@ -83,8 +83,11 @@ func (p place) swap(ctx context.Context, change session.FileChange) (note string
 	}
 	fault.Point("tools.renamed")
 	_ = root.Remove(tmp) // still there beside a new file
+	if n := namesOf(old); n > 1 {
+		note = fmt.Sprintf(" It had %d names (hard links); the others keep the old content.", n)
+	}
 	if err := syncFolder(root, p.rel); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		note = fmt.Sprintf(" Its folder could not be synced (%v): a power cut may undo it.", plainError(err))
+		note += fmt.Sprintf(" Its folder could not be synced (%v): a power cut may undo it.", plainError(err))
 	}
 	return note, nil
 }
