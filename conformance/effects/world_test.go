@@ -3,6 +3,7 @@ package effects_test
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ type world struct {
 	mu    sync.Mutex
 	turns map[string][]fakemodel.Call // what the model calls for a prompt, one after the other
 	asks  []string                    // permission requests: title and text
+	busy  int                         // how many more requests are turned away, for an hour
 }
 
 func newWorld(t testing.TB, turns map[string][]fakemodel.Call) *world {
@@ -81,6 +83,12 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 		if m.Role == "tool" {
 			made++
 		}
+	}
+	if w.busy > 0 {
+		w.busy--
+		r := fakemodel.Error(503, "The service is overloaded.", "overloaded")
+		r.Header = http.Header{"Retry-After": {"3600"}}
+		return r
 	}
 	if made < len(w.turns[prompt]) {
 		return fakemodel.Calls(w.turns[prompt][made])
