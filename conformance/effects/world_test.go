@@ -64,7 +64,7 @@ func (w *world) explain() {
 		w.t.Logf("log:\n%s", b)
 	}
 	for _, r := range w.model.Requests() {
-		w.t.Logf("request %d %s: %d messages, the last: %+v", r.N, r.Refused, len(r.Messages), r.Messages[max(0, len(r.Messages)-2):])
+		w.t.Logf("request %d %s: %d messages, the last: %.800v", r.N, r.Refused, len(r.Messages), r.Messages[len(r.Messages)-1])
 	}
 }
 

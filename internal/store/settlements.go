@@ -1,6 +1,12 @@
 package store
 
-import "holdfast/session"
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"holdfast/session"
+)
 
 const settlementsOf = `SELECT effect, seq, fact, source, note, evidence, at, instance FROM settlements WHERE effect = ? ORDER BY seq`
 
@@ -26,7 +32,18 @@ func (t *Tx) AppendSettlement(s session.Settlement) error {
 	return err
 }
 
-// The index sends_kept is used only with the same words as in its definition.
-const answerNeeded = `SELECT count(*) FROM (SELECT 1 FROM sends s JOIN effects e ON e.id = s.effect JOIN runs r ON r.id = e.run
-	WHERE s.answer = '' AND s.answer_digest <> '' AND s.answer_digest = ?1
-	AND NOT (e.state = 'settled' AND e.settled_at < ?2 AND r.phase = 'ended') LIMIT 1)`
+// The index sends_kept is used only with the words of its definition.
+const answerOver = `SELECT count(*) > 0 AND min(e.state = 'settled' AND e.settled_at < ?2 AND r.phase = 'ended')
+	FROM sends s JOIN effects e ON e.id = s.effect JOIN runs r ON r.id = e.run
+	WHERE s.answer = '' AND s.answer_digest <> '' AND s.answer_digest = ?1`
+
+// AnswerOver tells whether every call that got a large answer was settled before a time and its work has ended.
+func (d *DB) AnswerOver(ctx context.Context, digest string, before time.Time) (over bool, err error) {
+	err = d.Read(ctx, func(tx *sql.Tx) (err error) {
+		var yes sql.NullBool
+		over, err = get(&Tx{tx}, "look for the calls of an answer", func(r scanner) (bool, error) { err := r.Scan(&yes); return yes.Bool, err }, answerOver, digest,
+			ms(before))
+		return err
+	})
+	return over, err
+}
