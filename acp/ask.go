@@ -13,7 +13,7 @@ import (
 // questionParams is the permission request for an approval. One that is raised again says when it was asked first, and for what goal.
 func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPermissionRequest, error) {
 	var it session.Item
-	var unknown []string
+	var unknown, titles []string
 	err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) error {
 		ef, err := tx.Effect(p.Effect)
 		if err != nil {
@@ -27,7 +27,12 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 			if err != nil {
 				return err
 			}
-			unknown = append(unknown, u.Plan.Title)
+			titles = append(titles, u.Plan.Title)
+			l, err := session.LookupOf(tx, u)
+			if err != nil {
+				return err
+			}
+			unknown = append(unknown, u.Plan.Title+": "+session.Unsure(u.Note, l))
 		}
 		return nil
 	})
@@ -48,7 +53,7 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 		text := "These operations were started and their outcome is unknown:\n- " + strings.Join(unknown, "\n- ") +
 			"\nNothing else is done without your word until you say whether they happened."
 		call.Content = append(slices.Clone(call.Content), v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})
-		title += " [an outcome is unknown: " + strings.Join(unknown, ", ") + "]"
+		title += " [an outcome is unknown: " + strings.Join(titles, ", ") + "]"
 	}
 	call.Title = &title
 	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(unknown)}, nil

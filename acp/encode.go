@@ -151,7 +151,7 @@ func content(t *session.ToolCall) []v1.ToolCallContent {
 	case t.Output != nil:
 		text = t.Output.Text
 	case t.Fact == session.FactUnknown:
-		text = "Outcome unknown: it was started and its end was never recorded. It is not repeated by itself."
+		text = t.Unsure() + " It is not repeated by itself."
 	}
 	if text != "" && (len(t.Files) == 0 || t.Output == nil || t.Output.IsError) {
 		out = append(out, v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})

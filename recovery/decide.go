@@ -53,7 +53,8 @@ const (
 	CallsClosed  Calls = "closed"  // every call has its result
 	CallsPlanned Calls = "planned" // some never began
 	CallsLive    Calls = "live"    // a command goes on outside
-	CallsUnknown Calls = "unknown" // a call was dispatched and its end is not recorded
+	CallsUnseen  Calls = "unseen"  // the outcome of one cannot be looked at now, and can be later
+	CallsUnknown Calls = "unknown" // a call was dispatched, its end is not recorded, and nothing will tell it
 )
 
 // Facts is all that Decide looks at.
@@ -97,7 +98,7 @@ func Decide(f Facts) Decision {
 		return Decision{Leave, "R1 the user stopped it", session.CodeNone}
 	case f.Closed:
 		return Decision{Wait, "R2 the client closed the session", session.CodeClosedByClient}
-	case f.Approval == Pending && f.Calls != CallsUnknown && f.Calls != CallsLive:
+	case f.Approval == Pending && f.Calls != CallsUnknown && f.Calls != CallsUnseen && f.Calls != CallsLive:
 		return Decision{Wait, "R3 a question is open", session.CodeApproval}
 	case f.Directory == DirMissing:
 		return Decision{Wait, "R4 the directory is gone", session.CodeDirectoryMissing}
@@ -115,6 +116,8 @@ func Decide(f Facts) Decision {
 		return Decision{First, "R10 accepted and never begun", session.CodeNone}
 	case f.Calls == CallsUnknown && f.Attempt == LostTry:
 		return Decision{NewTurn, "R11 an outcome is unknown", session.CodeNone}
+	case f.Calls == CallsUnseen && f.Attempt == LostTry:
+		return Decision{NewTurn, "R16 an outcome cannot be seen now", session.CodeNone}
 	case f.Calls == CallsLive:
 		return Decision{Reconnect, "R12 a command lives", session.CodeNone}
 	case f.Attempt == LostTry && f.Streaming:

@@ -26,7 +26,7 @@ func every() []Facts {
 						for _, tools := range []Tools{ToolsHere, ToolsMissing} {
 							for _, loop := range bools {
 								for _, attempt := range []Attempt{NeverTried, EndedTry, LostTry} {
-									for _, calls := range []Calls{CallsClosed, CallsPlanned, CallsLive, CallsUnknown} {
+									for _, calls := range []Calls{CallsClosed, CallsPlanned, CallsLive, CallsUnseen, CallsUnknown} {
 										for _, streaming := range bools {
 											all = append(all, Facts{desired, closed, approval, dir, model, tools, loop, attempt, calls, streaming})
 										}
@@ -60,7 +60,7 @@ func TestDecide_EveryFact(t *testing.T) {
 		if _, known := session.Diagnostics[d.Code]; d.Action == Wait && !known {
 			t.Fatalf("code %q is not in the closed list", d.Code)
 		}
-		if f.Attempt == LostTry && f.Calls == CallsUnknown && d.Action != Wait && d.Action != Leave && d.Action != NewTurn {
+		if f.Attempt == LostTry && (f.Calls == CallsUnknown || f.Calls == CallsUnseen) && d.Action != Wait && d.Action != Leave && d.Action != NewTurn {
 			t.Fatalf("I2: an unknown outcome must lead to a new turn: %+v: %+v", f, d)
 		}
 	}

@@ -109,10 +109,10 @@ func answered(tx session.Tx, in session.Inherited, request string) bool {
 // probe asks the tools what became of the calls that were dispatched.
 func (g *gathering) probe(ctx context.Context) error {
 	for _, ef := range g.effects {
-		if ef.State != session.EffectDispatched || ef.Fact == session.FactUnknown {
+		if ef.State != session.EffectDispatched || ef.Fact == session.FactUnknown && ef.Lookup != session.LookupFile {
 			continue
 		}
-		f := session.Finding{Fact: session.FactUnknown, Note: "Nothing can tell how it ended."}
+		f := session.Finding{Fact: session.FactUnknown, Lookup: session.LookupNothing, Note: unseen(ef)}
 		for _, tool := range g.in.Engine.Tools {
 			if p, ok := tool.(session.Prober); ok && tool.Spec().Name == ef.Tool {
 				env := session.ToolEnv{Cwd: g.in.Session.Cwd, Roots: g.in.Session.Roots, Env: g.in.Engine.Env, RunDir: ef.Dir}
@@ -125,6 +125,14 @@ func (g *gathering) probe(ctx context.Context) error {
 		g.findings[ef.ID] = f
 	}
 	return nil
+}
+
+// unseen is why the outcome of a call is unknown whose process is gone.
+func unseen(ef session.Effect) string {
+	if ef.Plan.External != nil {
+		return "Holdfast ended when the call may have been sent and no answer was stored."
+	}
+	return "Holdfast ended when the call may have been made and no result was stored."
 }
 
 func (g *gathering) facts(ctx context.Context) Facts {
@@ -149,12 +157,14 @@ func (g *gathering) facts(ctx context.Context) Facts {
 			f.Approval = Answered
 		}
 	}
-	rank := map[Calls]int{CallsPlanned: 1, CallsLive: 2, CallsUnknown: 3}
+	rank := map[Calls]int{CallsPlanned: 1, CallsLive: 2, CallsUnseen: 3, CallsUnknown: 4}
 	for _, ef := range g.effects {
 		c := CallsClosed
 		switch found, ok := g.findings[ef.ID]; {
 		case ok && found.Fact == session.FactRunning:
 			c = CallsLive
+		case ok && found.Fact == session.FactUnknown && found.Lookup == session.LookupFile:
+			c = CallsUnseen
 		case ok && found.Fact == session.FactUnknown:
 			c = CallsUnknown
 		case ef.State == session.EffectPlanned:
@@ -245,7 +255,7 @@ func (g *gathering) note(ctx context.Context, f Facts) string {
 		}
 		switch found, ok := g.findings[ef.ID]; {
 		case ok && found.Fact == session.FactUnknown:
-			fmt.Fprintf(&b, "Outcome unknown, never repeat it blindly: %s\n", title)
+			fmt.Fprintf(&b, "Outcome unknown, never repeat it blindly: %s (%s)\n", title, found.Note)
 		case ok && found.Fact == session.FactNotStarted, ef.State == session.EffectPlanned && f.Calls == CallsUnknown, ef.State == session.EffectPlanned && f.Streaming:
 			fmt.Fprintf(&b, "Never started: %s\n", title)
 		case ok && found.Fact == session.FactCompleted:

@@ -28,12 +28,13 @@ type actor struct {
 	// inherited holds the runs that were there when this ownership began and have not been decided on yet. Loop goroutine only.
 	inherited map[RunID]bool
 	started   bool
+	timers    map[RunID]sighting // waits for a time, since when this process has seen them. Loop goroutine only.
 }
 
 func newActor(e *Engine, id SessionID, gen int64) *actor {
 	ctx, cancel := context.WithCancelCause(e.ctx)
 	return &actor{e: e, id: id, gen: gen, wake: make(chan struct{}, 1), done: make(chan struct{}), ctx: ctx, cancel: cancel, recheck: true,
-		inherited: map[RunID]bool{}}
+		inherited: map[RunID]bool{}, timers: map[RunID]sighting{}}
 }
 
 func (a *actor) ring() {
@@ -102,7 +103,7 @@ func (a *actor) idle(due time.Time) {
 	defer a.rests.Store(false)
 	var timer <-chan time.Time
 	if !due.IsZero() {
-		t := time.NewTimer(max(due.Sub(a.e.Now()), time.Millisecond))
+		t := time.NewTimer(min(max(due.Sub(a.e.Now()), time.Millisecond), clockCheck))
 		defer t.Stop()
 		timer = t.C
 	}
@@ -173,12 +174,8 @@ func (a *actor) ready(r Run, recheck, answered bool) (bool, time.Time) {
 	case r.Phase == PhaseQueued, r.Phase == PhaseWorking:
 		return true, time.Time{}
 	case r.ReasonCode == CodeModelRetry:
-		// After the clock went back, due is at most the longest wait from now.
-		due := r.RetryAt
-		if limit := a.e.Now().Add(maxBackoff); due.After(limit) {
-			due = limit
-		}
-		return !a.e.Now().Before(due), due
+		left := a.left(r)
+		return left <= 0, a.e.Now().Add(left)
 	case r.ReasonCode == CodeApproval:
 		return answered || a.inherited[r.ID], time.Time{}
 	case r.ReasonCode == CodeVerifying:

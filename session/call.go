@@ -286,7 +286,8 @@ func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy, 
 		}
 		var lost *LostError
 		if errors.As(err, &lost) {
-			return c.settle(ctx, "effect.lost", Finding{Fact: FactUnknown, Note: lost.Message}, record)
+			f := Finding{Fact: FactUnknown, By: SettledByResult, Note: lost.Message, Lookup: lost.Lookup}
+			return c.settle(ctx, "effect.lost", f, record)
 		}
 		var never *NotStartedError
 		if errors.As(err, &never) {
@@ -352,13 +353,15 @@ func (c *call) settle(ctx context.Context, point string, f Finding, fill func(Tx
 	})
 }
 
-// SettleFinding writes what is certain about a call into its journal record and its history entry. A settled call is left as it is.
+// SettleFinding appends what is certain about a call to its settlements and shows it in its journal record and its history entry. A settled
+// call is left as it is, unless a person's word settled it and this is what really came of it.
 func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 	ef, err := tx.Effect(id)
 	if err != nil {
 		return err
 	}
-	if ef.State == EffectSettled {
+	word := ef
+	if ef.State == EffectSettled && !overrules(ef, f) {
 		return nil
 	}
 	it, err := tx.Item(ef.Item)
@@ -367,6 +370,7 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 	}
 	tc := it.Body.Tool
 	ef.Fact, tc.Fact = f.Fact, f.Fact
+	ef.Lookup, tc.Lookup, tc.Why = "", "", ""
 	if f.Note != "" {
 		ef.Note = f.Note
 	}
@@ -380,6 +384,8 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 		}
 	case FactUnknown:
 		tc.Status = ToolFailed // never shown as running
+		ef.Lookup = or(f.Lookup, LookupNothing)
+		tc.Lookup, tc.Why = ef.Lookup, f.Note
 		if ef.Plan.External != nil {
 			if err := lose(tx, id, f.Note, now); err != nil {
 				return err
@@ -407,7 +413,13 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 		return err
 	}
 	ef.SettledSeq = s.LastSeq // the event that announced it
-	return tx.UpdateEffect(ef)
+	if err := tx.UpdateEffect(ef); err != nil {
+		return err
+	}
+	if err := tx.AppendSettlement(settlement(ef, f, s, now)); err != nil || word.State != EffectSettled {
+		return err
+	}
+	return tellOverruled(tx, word, ef, it, now)
 }
 
 // recordEntry remembers the work tree as it was before the attempt's first change.
@@ -430,8 +442,11 @@ func (t *turn) recordEntry(ctx context.Context) error {
 	return nil
 }
 
-// LostError says that a call was started and that nothing can tell any more how it ended.
-type LostError struct{ Message string }
+// LostError says that a call was started and that its end was not seen. Lookup is what could still tell it.
+type LostError struct {
+	Message string
+	Lookup  Lookup
+}
 
 func (e *LostError) Error() string { return e.Message }
 

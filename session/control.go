@@ -398,7 +398,7 @@ func (e *Engine) Settle(ctx context.Context, id EffectID, happened bool, note st
 			return &NotUnknownError{id, ef.State, ef.Fact}
 		}
 		now := e.Now()
-		if err := SettleByPerson(tx, id, happened, note, now); err != nil {
+		if err := SettleByPerson(tx, id, happened, note, e.Self.ID, now); err != nil {
 			return err
 		}
 		if err := voidNaming(tx, session, id, now); err != nil {

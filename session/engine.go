@@ -86,10 +86,13 @@ type CallContext struct {
 
 // Finding is what is certain about a dispatched call after its owner was lost.
 type Finding struct {
-	Fact   Fact
-	By     SettledBy
-	Output *Output
-	Note   string
+	Fact     Fact
+	By       SettledBy // "" for recovery
+	Output   *Output
+	Note     string
+	Lookup   Lookup     // of an unknown outcome; "" for nothing
+	Evidence string     // digest of what proves it; "" for that of the output
+	Instance InstanceID // who found it out; "" for the owner of the session
 }
 
 // Prober is a tool that can tell afterwards what became of a call.

@@ -137,7 +137,7 @@ func (e *Engine) Resolve(ctx context.Context, s Send, out Output) error {
 			return err
 		}
 		session = ef.Session
-		f := Finding{Fact: FactCompleted, By: SettledByReceipt, Output: &out, Note: "The answer came late."}
+		f := Finding{Fact: FactCompleted, By: SettledByReceipt, Output: &out, Note: "The answer came late.", Evidence: s.AnswerDigest, Instance: e.Self.ID}
 		if err := SettleFinding(tx, ef.ID, f, now); err != nil {
 			return err
 		}

@@ -12,6 +12,9 @@ import (
 // needed), or nil when the call was settled as refused.
 func (c *call) permit(ctx context.Context) (*Approval, error) {
 	for {
+		if err := c.t.lookAgain(ctx); err != nil {
+			return nil, err
+		}
 		ruling, rule, unknown, err := c.judge(ctx)
 		if err != nil {
 			return nil, err
@@ -184,12 +187,12 @@ func (c *call) settleByPerson(ctx context.Context, p Approval) error {
 		if err := consume(tx, p.ID, c.t.e.Now()); err != nil {
 			return err
 		}
-		return SettleByPerson(tx, p.Unknown[0], p.Option == OptionHappened, "", c.t.e.Now())
+		return SettleByPerson(tx, p.Unknown[0], p.Option == OptionHappened, "", p.AnsweredBy, c.t.e.Now())
 	})
 }
 
 // SettleByPerson settles an unknown effect by a person's word.
-func SettleByPerson(tx Tx, id EffectID, happened bool, note string, now time.Time) error {
+func SettleByPerson(tx Tx, id EffectID, happened bool, note string, by InstanceID, now time.Time) error {
 	ef, err := tx.Effect(id)
 	if err != nil {
 		return err
@@ -200,9 +203,9 @@ func SettleByPerson(tx Tx, id EffectID, happened bool, note string, now time.Tim
 	if ef.Fact != FactUnknown {
 		return fmt.Errorf("effect %s is not unknown: %w", id, ErrStale)
 	}
-	f := Finding{Fact: FactNotStarted, By: SettledByPerson, Note: "The user says that it did not happen. " + note}
+	f := Finding{Fact: FactNotStarted, By: SettledByPerson, Instance: by, Note: "The user says that it did not happen. " + note}
 	if happened {
-		f = Finding{Fact: FactCompleted, By: SettledByPerson, Note: "The user says that it happened; its output is lost. " + note}
+		f = Finding{Fact: FactCompleted, By: SettledByPerson, Instance: by, Note: "The user says that it happened; its output is lost. " + note}
 	}
 	return SettleFinding(tx, id, f, now)
 }

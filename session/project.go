@@ -9,21 +9,21 @@ import (
 // ErrAmbiguousCall: one response holds two calls with the same id, so a result cannot be assigned.
 var ErrAmbiguousCall = errors.New("one response holds two calls with the same id")
 
-// Texts that stand in for what is not there. They are constants: the same history always projects to the same bytes.
+// Texts that stand in for what is not there. They are constants, and of an unknown outcome the stored reason: the same history always
+// projects to the same bytes.
 const (
 	textInterrupted = "\n[The answer was interrupted here; what followed is lost.]"
 	textNotStarted  = "[Not started. The call never began and changed nothing.]"
-	textUnknown     = "[Outcome unknown. The call was started and its end was never recorded: it may have happened wholly, in part or " +
-		"not at all. Do not repeat it; look at the real state first.]"
-	textRunning = "[Still running outside. Its result will replace this line.]"
-	textWaiting = "[Not started. The call waits for the user's permission.]"
+	textUnknown     = " It may have happened wholly, in part or not at all. Do not repeat it; look at the real state first."
+	textRunning     = "[Still running outside. Its result will replace this line.]"
+	textWaiting     = "[Not started. The call waits for the user's permission.]"
 )
 
 // Project turns stored history into the messages of a request to a model. It is pure; stored items are never changed. What holds of
 // the result, whatever the history:
 //
 //   - each call has exactly one result, and it follows the calls of its response directly;
-//   - a real result wins over a placeholder, and placeholders are constants;
+//   - a real result wins over a placeholder, and placeholders come from what is stored, nothing else;
 //   - user input keeps its order and content;
 //   - no id is used by two calls;
 //   - an answer's native form goes only to the model that gave it, whole, and only when its calls keep their ids.
@@ -142,7 +142,7 @@ func resultText(t *ToolCall) string {
 	case t.Output != nil:
 		return t.Output.Text
 	case t.Fact == FactUnknown:
-		return textUnknown
+		return "[" + t.Unsure() + textUnknown + "]"
 	case t.Fact == FactRunning || t.Status == ToolInProgress:
 		return textRunning
 	case t.Fact == FactNotStarted:

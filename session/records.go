@@ -92,6 +92,7 @@ type Run struct {
 	Deaths         int             // owners lost in a row without progress
 	Faults         int             // temporary provider faults in a row
 	RetryAt        time.Time
+	RetryWait      time.Duration // how long the wait is at most, whatever the clock does
 	CreatedAt      time.Time
 	EndedAt        time.Time
 }
@@ -209,6 +210,8 @@ type ToolCall struct {
 	Files  []FileChange `json:"files,omitempty"`
 	Status ToolStatus   `json:"status"`
 	Fact   Fact         `json:"fact,omitempty"`
+	Why    string       `json:"why,omitempty"`    // of an unknown outcome: what is known about how that came
+	Lookup Lookup       `json:"lookup,omitempty"` // of an unknown outcome: what could still tell
 	Output *Output      `json:"output,omitempty"`
 	// ByCode: code planned the call as evidence; no model asked for it.
 	ByCode bool `json:"byCode,omitempty"`
@@ -284,6 +287,7 @@ type Effect struct {
 	ExitCode     *int
 	SettledBy    SettledBy
 	Note         string
+	Lookup       Lookup // of an unknown outcome
 	PlannedAt    time.Time
 	DispatchedAt time.Time
 	SettledAt    time.Time

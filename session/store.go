@@ -85,6 +85,11 @@ type Tx interface {
 	// Effects lists journal records over all sessions, newest first, before the place (planned, id).
 	Effects(f EffectFilter, planned time.Time, id EffectID, limit int) ([]Effect, error)
 
+	// AppendSettlement stores what was found out about a call; the same finding again is not stored twice.
+	AppendSettlement(Settlement) error
+	// Settlements lists what was found out about a call, in order.
+	Settlements(EffectID) ([]Settlement, error)
+
 	InsertSend(Send) error
 	UpdateSend(Send) error
 	Send(id string) (Send, error)

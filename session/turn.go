@@ -216,7 +216,7 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 		t.run = run
 		return tx.UpdateRun(run, now)
 	}
-	run.Phase, run.ReasonCode, run.Reason, run.RetryAt = PhaseWorking, CodeNone, "", time.Time{}
+	run.Phase, run.ReasonCode, run.Reason, run.RetryAt, run.RetryWait = PhaseWorking, CodeNone, "", time.Time{}, 0
 	a := Attempt{
 		ID: AttemptID(t.e.NewID()), Run: run.ID, Number: last.Number + 1, Generation: t.a.gen, Instance: t.e.Self.ID, PID: t.e.Self.PID,
 		State: AttemptRunning, Mode: v.Mode, Rule: v.Rule, StartPoint: run.CommitPoint, StartedAt: now,
@@ -464,7 +464,7 @@ func closeOpen(tx Tx, id SessionID, run RunID, now time.Time, why string) error 
 		if ef.Run != run {
 			continue
 		}
-		f := Finding{Fact: FactUnknown}
+		f := Finding{Fact: FactUnknown, Note: "The work was stopped after the call was started and before its end was recorded."}
 		if ef.State == EffectPlanned {
 			f = Finding{Fact: FactNotStarted, By: SettledByRecovery, Note: why}
 		} else if ef.Fact == FactUnknown {
@@ -522,6 +522,7 @@ func (t *turn) fault(ctx context.Context, me *ModelError) error {
 		}
 		run.Faults++
 		run.Phase, run.ReasonCode, run.Reason, run.RetryAt = PhaseWaiting, CodeModelRetry, me.Message, now.Add(wait)
+		run.RetryWait = wait
 		t.run = run
 		return tx.UpdateRun(run, now)
 	})

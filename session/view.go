@@ -157,23 +157,35 @@ func ListSessions(tx Tx, cwd, cursor string, limit int) ([]SessionView, string, 
 
 // EffectView is one journal record.
 type EffectView struct {
-	EffectID     EffectID    `json:"effectId"`
-	SessionID    SessionID   `json:"sessionId"`
-	RunID        RunID       `json:"runId"`
-	Tool         string      `json:"tool"`
-	Title        string      `json:"title"`
-	Class        Class       `json:"class"`
-	State        EffectState `json:"state"`
-	Fact         Fact        `json:"fact"`
-	SettledBy    SettledBy   `json:"settledBy"`
-	Note         string      `json:"note"`
-	ExitCode     *int        `json:"exitCode"`
-	CanSettle    bool        `json:"canSettle"` // a person may say what became of it
-	Lost         bool        `json:"lost"`      // its process is gone, and nobody has looked what became of it
-	Sends        []SendView  `json:"sends"`
-	PlannedAt    time.Time   `json:"plannedAt"`
-	DispatchedAt *time.Time  `json:"dispatchedAt"`
-	SettledAt    *time.Time  `json:"settledAt"`
+	EffectID     EffectID         `json:"effectId"`
+	SessionID    SessionID        `json:"sessionId"`
+	RunID        RunID            `json:"runId"`
+	Tool         string           `json:"tool"`
+	Title        string           `json:"title"`
+	Class        Class            `json:"class"`
+	State        EffectState      `json:"state"`
+	Fact         Fact             `json:"fact"`
+	SettledBy    SettledBy        `json:"settledBy"`
+	Note         string           `json:"note"`
+	ExitCode     *int             `json:"exitCode"`
+	Lookup       Lookup           `json:"lookup"`    // of an unknown outcome: what could still tell
+	CanSettle    bool             `json:"canSettle"` // a person may say what became of it
+	Lost         bool             `json:"lost"`      // its process is gone, and nobody has looked what became of it
+	Sends        []SendView       `json:"sends"`
+	Settlements  []SettlementView `json:"settlements"`
+	PlannedAt    time.Time        `json:"plannedAt"`
+	DispatchedAt *time.Time       `json:"dispatchedAt"`
+	SettledAt    *time.Time       `json:"settledAt"`
+}
+
+// SettlementView is one thing that was found out about a call.
+type SettlementView struct {
+	Fact       Fact       `json:"fact"`
+	SettledBy  SettledBy  `json:"settledBy"`
+	Note       string     `json:"note"`
+	Evidence   string     `json:"evidence"`
+	At         time.Time  `json:"at"`
+	InstanceID InstanceID `json:"instanceId"`
 }
 
 // SendView is one send to an external server.
@@ -189,7 +201,7 @@ type SendView struct {
 // ViewEffect shows a journal record.
 func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 	v := EffectView{EffectID: e.ID, SessionID: e.Session, RunID: e.Run, Tool: e.Tool, Title: e.Plan.Title, Class: e.Class, State: e.State, Fact: e.Fact,
-		SettledBy: e.SettledBy, Note: e.Note, ExitCode: e.ExitCode, CanSettle: e.State != EffectSettled && e.Fact == FactUnknown, Sends: []SendView{},
+		SettledBy: e.SettledBy, Note: e.Note, ExitCode: e.ExitCode, CanSettle: e.State != EffectSettled && e.Fact == FactUnknown, Sends: []SendView{}, Settlements: []SettlementView{},
 		PlannedAt: e.PlannedAt, DispatchedAt: moment(e.DispatchedAt), SettledAt: moment(e.SettledAt)}
 	if v.Title == "" {
 		v.Title = e.Tool
@@ -202,6 +214,17 @@ func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 		if v.Lost = s.Owner == "" || tx.Lost(s.Owner); v.Lost && v.Note == "" {
 			v.Note = "It was going on when its process ended. What became of it is found out by the next process that executes."
 		}
+	}
+	var err error
+	if v.Lookup, err = LookupOf(tx, e); err != nil {
+		return v, err
+	}
+	found, err := tx.Settlements(e.ID)
+	if err != nil {
+		return v, err
+	}
+	for _, s := range found {
+		v.Settlements = append(v.Settlements, SettlementView{s.Fact, s.By, s.Note, s.Evidence, s.At, s.Instance})
 	}
 	sends, err := tx.Sends(e.ID)
 	for _, s := range sends {

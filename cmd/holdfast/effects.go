@@ -127,7 +127,13 @@ func (c *cli) showEffect(ctx context.Context, id session.EffectID) error {
 		if v.SettledBy != "" || v.Note != "" {
 			p("settled by %s %s", or(string(v.SettledBy), "-"), line(v.Note, 400))
 		}
+		if v.Lookup != "" {
+			p("           %s", lookupText(v.Lookup))
+		}
 		p("planned    %s", clock(v.PlannedAt))
+		for _, s := range v.Settlements {
+			p("found      %s %s, by %s: %s", clock(s.At), s.Fact, s.SettledBy, line(or(s.Note, "-"), 400))
+		}
 		for _, s := range v.Sends {
 			p("sent       %s to %s %s: %s %s", clock(s.SentAt), s.Server, s.Tool, s.State, line(s.Reason, 200))
 		}
@@ -138,6 +144,17 @@ func (c *cli) showEffect(ctx context.Context, id session.EffectID) error {
 			p("%s\n%s", map[bool]string{true: "error", false: "output"}[v.IsError], strings.TrimRight(plain(v.Output), "\n"))
 		}
 	})
+}
+
+// lookupText says what could still tell an unknown outcome.
+func lookupText(l session.Lookup) string {
+	switch l {
+	case session.LookupFile:
+		return "the file could not be looked at; it is looked at again before anything is asked"
+	case session.LookupAnswer:
+		return "a late answer of the server may still tell"
+	}
+	return "nothing will tell it by itself: it is for you to say"
 }
 
 func effectsSettle() *cobra.Command {

@@ -277,6 +277,7 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.taking.Store(true)
 	n.takeUnowned(ctx)
 	n.engine.Admit()
+	n.prune(ctx, home) // nothing waits for it
 }
 
 // letGo is how long running work may take to be committed when the process ends.

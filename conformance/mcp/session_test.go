@@ -283,10 +283,14 @@ func TestEffect_SettledLiftsTheRestriction(t *testing.T) {
 	}
 	unknown := object{"effectId": e.Effects[0].EffectID, "happened": true, "note": "I looked"}
 	var settled struct {
-		Effect struct{ State, Fact, SettledBy, Note string }
+		Effect struct {
+			State, Fact, SettledBy, Note string
+			Settlements                  []struct{ Fact, SettledBy string }
+		}
 	}
 	c.must("settle_effect", unknown, &settled)
-	if settled.Effect.State != "settled" || settled.Effect.SettledBy != "person" || !strings.Contains(settled.Effect.Note, "I looked") {
+	if settled.Effect.State != "settled" || settled.Effect.SettledBy != "person" || !strings.Contains(settled.Effect.Note, "I looked") ||
+		len(settled.Effect.Settlements) != 2 || settled.Effect.Settlements[0].Fact != "unknown" || settled.Effect.Settlements[1].SettledBy != "person" {
 		t.Errorf("settled as %+v", settled)
 	}
 	c.refused("settling again", "settle_effect", unknown, "not_unknown", "effectId")

@@ -10,6 +10,7 @@ var Points = []string{
 	"cancel.accepted",
 	"command.consumed",
 	"effect.dispatched",
+	"effect.looked_up",
 	"effect.lost",
 	"effect.refused",
 	"effect.settled",
@@ -49,6 +50,9 @@ var Points = []string{
 	"mcp.sending",
 	"mcp.written",
 	"mcp.answer_read",
+	// A write of a file: its new content is beside it, and it is in its place.
+	"tools.temp_written",
+	"tools.renamed",
 	// The server around the launch of a command.
 	"proc.spec",
 	"proc.claimed",

@@ -17,28 +17,30 @@ func (t *Tx) InsertEffect(e session.Effect) error {
 	return err
 }
 
-const updateEffect = `UPDATE effects SET attempt = ?, version = ?, class = ?, state = ?, fact = ?, plan = ?, dir = ?, result_digest = ?,
-	exit_code = ?, settled_by = ?, note = ?, dispatched_at = ?, settled_at = ?, settled_seq = ? WHERE id = ? AND state <> 'settled'`
+const updateEffect = `UPDATE effects SET attempt = ?1, version = ?2, class = ?3, state = ?4, fact = ?5, plan = ?6, dir = ?7, result_digest = ?8,
+	exit_code = ?9, settled_by = ?10, note = ?11, dispatched_at = ?12, settled_at = ?13, settled_seq = ?14, lookup = ?15
+	WHERE id = ?16 AND (state <> 'settled' OR settled_by = 'person' AND ?4 = 'settled' AND ?10 IN ('result', 'receipt', 'probe'))`
 
-// UpdateEffect moves a call on; a settled one is never changed.
+// UpdateEffect moves a call on. A settled one is never changed, except that what really came of it goes over a person's word.
 func (t *Tx) UpdateEffect(e session.Effect) error {
 	var code sql.NullInt64
 	if e.ExitCode != nil {
 		code = sql.NullInt64{Int64: int64(*e.ExitCode), Valid: true}
 	}
 	return t.one("update effect", updateEffect, e.Attempt, e.Version, e.Class, e.State, e.Fact, enc(e.Plan), e.Dir, e.ResultDigest, code,
-		e.SettledBy, e.Note, ms(e.DispatchedAt), ms(e.SettledAt), e.SettledSeq, e.ID)
+		e.SettledBy, e.Note, ms(e.DispatchedAt), ms(e.SettledAt), e.SettledSeq, e.Lookup, e.ID)
 }
 
 const effectColumns = `SELECT id, session, run, attempt, item, tool, version, class, args_digest, state, fact, plan, dir, result_digest, exit_code,
-	settled_by, note, planned_at, dispatched_at, settled_at, settled_seq FROM effects`
+	settled_by, note, planned_at, dispatched_at, settled_at, settled_seq, lookup FROM effects`
 
 func scanEffect(r scanner) (e session.Effect, err error) {
 	var plan string
 	var code sql.NullInt64
 	var planned, dispatched, settled int64
 	if err = r.Scan(&e.ID, &e.Session, &e.Run, &e.Attempt, &e.Item, &e.Tool, &e.Version, &e.Class, &e.ArgsDigest, &e.State, &e.Fact, &plan, &e.Dir,
-		&e.ResultDigest, &code, &e.SettledBy, &e.Note, &planned, &dispatched, &settled, &e.SettledSeq); err == nil {
+		&e.ResultDigest, &code, &e.SettledBy, &e.Note, &planned, &dispatched, &settled, &e.SettledSeq,
+		&e.Lookup); err == nil {
 		err = dec(plan, &e.Plan)
 	}
 	if code.Valid {

@@ -20,13 +20,14 @@ func (t *Tx) InsertRun(r session.Run) error {
 }
 
 const runColumns = `SELECT id, session, kind, ord, desired, phase, stop_reason, reason_code, reason, control_version, goal, revision, input,
-	commit_point, deaths, faults, retry_at, created_at, ended_at FROM runs`
+	commit_point, deaths, faults, retry_at, retry_wait, created_at, ended_at FROM runs`
 
 func scanRun(r scanner) (v session.Run, err error) {
 	var input string
-	var retry, created, ended int64
+	var retry, wait, created, ended int64
 	err = r.Scan(&v.ID, &v.Session, &v.Kind, &v.Order, &v.Desired, &v.Phase, &v.StopReason, &v.ReasonCode, &v.Reason, &v.ControlVersion,
-		&v.Goal, &v.Revision, &input, &v.CommitPoint, &v.Deaths, &v.Faults, &retry, &created, &ended)
+		&v.Goal, &v.Revision, &input, &v.CommitPoint, &v.Deaths, &v.Faults, &retry, &wait, &created, &ended)
+	v.RetryWait = time.Duration(wait) * time.Millisecond
 	v.Input = []byte(input)
 	v.RetryAt, v.CreatedAt, v.EndedAt = at(retry), at(created), at(ended)
 	return v, err
@@ -43,12 +44,13 @@ func (t *Tx) OpenRuns(id session.SessionID) ([]session.Run, error) {
 }
 
 const updateRun = `UPDATE runs SET desired = ?, phase = ?, stop_reason = ?, reason_code = ?, reason = ?, control_version = ?, revision = ?,
-	commit_point = ?, deaths = ?, faults = ?, retry_at = ?, ended_at = ?, input = ? WHERE id = ?`
+	commit_point = ?, deaths = ?, faults = ?, retry_at = ?, retry_wait = ?, ended_at = ?,
+	input = ? WHERE id = ?`
 
 // UpdateRun writes a run and announces it.
 func (t *Tx) UpdateRun(r session.Run, now time.Time) error {
 	if err := t.one("update run", updateRun, r.Desired, r.Phase, r.StopReason, r.ReasonCode, r.Reason, r.ControlVersion, r.Revision,
-		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), ms(r.EndedAt), string(r.Input), r.ID); err != nil {
+		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), r.RetryWait.Milliseconds(), ms(r.EndedAt), string(r.Input), r.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(r.Session, session.EventRun, string(r.ID), now)

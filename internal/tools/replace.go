@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"holdfast/internal/fault"
 	"holdfast/session"
 )
 
@@ -70,6 +71,7 @@ func (p place) swap(ctx context.Context, change session.FileChange) (note string
 	tmp := filepath.Join(filepath.Dir(p.rel), tempName(change, rand.Text()))
 	err = writeTemp(root, tmp, change.NewText, old)
 	if err == nil {
+		fault.Point("tools.temp_written")
 		err = p.unchanged(ctx, change)
 	}
 	if err == nil {
@@ -79,9 +81,13 @@ func (p place) swap(ctx context.Context, change session.FileChange) (note string
 		_ = root.Remove(tmp) // a leftover at most
 		return "", p.unwritable(err)
 	}
+	fault.Point("tools.renamed")
 	_ = root.Remove(tmp) // still there beside a new file
+	if n := namesOf(old); n > 1 {
+		note = fmt.Sprintf(" It had %d names (hard links); the others keep the old content.", n)
+	}
 	if err := syncFolder(root, p.rel); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		note = fmt.Sprintf(" Its folder could not be synced (%v): a power cut may undo it.", plainError(err))
+		note += fmt.Sprintf(" Its folder could not be synced (%v): a power cut may undo it.", plainError(err))
 	}
 	return note, nil
 }
@@ -178,20 +184,31 @@ func syncFolder(root *os.Root, rel string) error {
 func (o Options) probe(env session.ToolEnv, pl session.Plan) (session.Finding, error) {
 	change, p, err := o.planned(env, pl)
 	if err != nil {
-		return session.Finding{Fact: session.FactUnknown, Note: "The file cannot be looked at: " + err.Error()}, nil
+		return unseen(err), nil
 	}
 	p.sweep(change)
 	now, err := p.digest()
+	f := session.Finding{Fact: session.FactUnknown, By: session.SettledByProbe, Lookup: session.LookupNothing, Evidence: now}
 	switch {
 	case err != nil:
-		return session.Finding{Fact: session.FactUnknown, Note: "The file cannot be looked at: " + err.Error()}, nil
+		return unseen(err), nil
 	case now == change.After:
 		text := fmt.Sprintf("Written, version %s (proven by its digest after a restart).", versionOf(change.After))
-		return session.Finding{Fact: session.FactCompleted, By: session.SettledByProbe, Output: &session.Output{Text: text, Digest: change.After}}, nil
+		f.Fact, f.Output = session.FactCompleted, &session.Output{Text: text, Digest: change.After}
 	case now == change.Before:
-		return session.Finding{Fact: session.FactNotStarted, By: session.SettledByProbe, Note: "The file is as it was before the call."}, nil
+		f.Fact, f.Note = session.FactNotStarted, "The file is as it was before the call."
+	case now == absent:
+		f.Note = "The file is not there any more: something else has moved or deleted it since the call was planned."
+	default:
+		f.Note = fmt.Sprintf("The file is neither as before nor as intended: something else has written it (version %s now).", versionOf(now))
 	}
-	return session.Finding{Fact: session.FactUnknown, Note: "The file is neither as before nor as intended."}, nil
+	return f, nil
+}
+
+// unseen is what a file that cannot be looked at says.
+func unseen(err error) session.Finding {
+	return session.Finding{Fact: session.FactUnknown, By: session.SettledByProbe, Lookup: session.LookupFile,
+		Note: "The file cannot be looked at: " + strings.TrimSuffix(err.Error(), ".") + "."}
 }
 
 // sweep removes the temporary files of one change. Those of other calls stay: their process may live.

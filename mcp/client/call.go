@@ -17,6 +17,7 @@ type Outcome struct {
 	Reason   string // why it is unknown; a safe sentence
 	RPCID    string
 	Offered  bool   // to the pipe; if not, no byte of it has left, and none will
+	Open     bool   // not answered, and the process lives: an answer may still come
 	Written  int64  // bytes that the pipe took
 	Stderr   string // the masked end of what the process wrote there, if the process is why it is unknown
 	Era      string
@@ -155,7 +156,9 @@ func (sl *Slot) Call(ctx context.Context, ticket string, args json.RawMessage, p
 				progress(text)
 			}
 		case <-x.mismatch:
-			return sl.unknown(x, "the server answered with an id of another type ("+head(x.echo, 40)+"), which may belong to anything")
+			o := sl.unknown(x, "the server answered with an id of another type ("+head(x.echo, 40)+"), which may belong to anything")
+			o.Open = false
+			return o
 		case <-c.broken:
 			return sl.unknown(x, sl.s.mask.hide(c.why())+" before it answered")
 		case err := <-sent:
@@ -217,9 +220,9 @@ func (sl *Slot) unknown(x *exchange, reason string) Outcome {
 		<-x.done
 		return sl.answered(x)
 	}
-	o.Reason = reason
+	o.Reason, o.Open = reason, o.Offered
 	if sl.c.isBroken() {
-		o.Stderr = sl.c.err.String()
+		o.Open, o.Stderr = false, sl.c.err.String()
 	}
 	return o
 }

@@ -125,7 +125,11 @@ func (s *send) Run(ctx context.Context, progress func(session.Output)) (session.
 	s.row.Protocol, s.row.RPCID, s.row.Written = o.Protocol, o.RPCID, o.Written
 	if !o.Answered {
 		s.row.State, s.row.Reason = session.SendUnknown, o.Reason
-		return session.Output{}, &session.LostError{Message: fmt.Sprintf("The call was sent to the MCP server %q and no answer was received: %s.", s.tool.held.name, o.Reason)}
+		lost := &session.LostError{Message: fmt.Sprintf("The call was sent to the MCP server %q and no answer was received: %s.", s.tool.held.name, o.Reason)}
+		if o.Open {
+			lost.Lookup = session.LookupAnswer
+		}
+		return session.Output{}, lost
 	}
 	o.Answer = veiled(s.tool.held.veil, o.Answer)
 	var err error
