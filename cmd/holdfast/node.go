@@ -137,7 +137,7 @@ func drivers(st session.Store, builtin []session.Tool, model func() (session.Mod
 	}
 	var readers, shell []session.Tool
 	for _, t := range builtin {
-		if t.Class() == session.ReadOnly {
+		if t.Class() == session.ReadOnly && t.Spec().Name != "shell_output" { // a review judges what is stored and the work tree
 			readers = append(readers, t)
 		}
 		if t.Spec().Name == "shell" {
@@ -174,6 +174,7 @@ func (n *node) watch(ctx context.Context, home string) {
 	var control int64 // the newest control, at the last look
 	look := func() {
 		n.engine.Ring()
+		n.lookAfter(ctx)
 		n.takeUnowned(ctx)
 	}
 	for seconds := 1; ; {
@@ -193,6 +194,9 @@ func (n *node) watch(ctx context.Context, home string) {
 			}
 			n.engine.SetShared(len(others) > 0 || !n.inst.Heard())
 			n.bury(ctx, home, others)
+			if n.engine.HasBackgrounds() {
+				n.lookAfter(ctx)
+			}
 			fewer := len(others) < known // one let go in order
 			known = len(others)
 			if fewer || seconds%fallback == 0 && (known > 0 || n.controlled(ctx, &control)) {
@@ -250,6 +254,13 @@ func (n *node) bury(ctx context.Context, home string, others []string) {
 	}
 }
 
+// lookAfter records background commands that have ended, whoever's they are, and ends those that were stopped.
+func (n *node) lookAfter(ctx context.Context) {
+	if err := n.engine.LookAfterBackgrounds(ctx, ""); err != nil && ctx.Err() == nil {
+		n.log.Error().Err(err).Msg("looking after background commands failed")
+	}
+}
+
 // sweep ends the MCP servers that a dead instance left running. Calls in them are unknown by now and are not made again.
 func (n *node) sweep(home, id string) {
 	path := toolbox.ChildrenFile(home, id)
@@ -273,6 +284,7 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.engine.SetShared(len(others) > 0 || !n.inst.Heard())
 	n.inst.Poke(others...) // they should know that we are here
 	n.bury(ctx, home, others)
+	n.lookAfter(ctx)
 	n.taking.Store(true)
 	n.takeUnowned(ctx)
 	n.engine.Admit()
