@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,6 +71,8 @@ type Backgrounder interface {
 	Look(dir string) (BackgroundLook, error)
 	// End ends a command with everything it started. It returns once that is so or the context ends.
 	End(ctx context.Context, dir string) error
+	// Peek returns what a command has printed so far; false when there is none.
+	Peek(dir string) (Output, bool)
 }
 
 // Ending is one line about how a command ended.
@@ -337,4 +340,57 @@ func stopBackgrounds(tx Tx, id SessionID) error {
 		}
 	}
 	return nil
+}
+
+// Executing tells whether a call that is shown as running is being executed: by whom, and since when. An attempt whose owner has lost the
+// session executes nothing.
+func Executing(tx Tx, it Item) (owner InstanceID, runs bool, since time.Time, err error) {
+	s, err := tx.Session(it.Session)
+	if err != nil {
+		return "", false, since, err
+	}
+	a, err := tx.LastAttempt(it.Run)
+	if errors.Is(err, ErrNotFound) {
+		return "", false, since, nil
+	}
+	if err != nil {
+		return "", false, since, err
+	}
+	ef, err := tx.Effect(it.Body.Tool.Effect)
+	return s.Owner, s.Owner != "" && a.State == AttemptRunning && a.Generation == s.Generation, ef.DispatchedAt, err
+}
+
+// Peek returns what the command of a running call has printed so far, whoever executes it.
+func (e *Engine) Peek(ctx context.Context, it Item) (Output, bool) {
+	var dir string
+	err := e.Store.Read(ctx, func(tx Tx) error {
+		ef, err := tx.Effect(it.Body.Tool.Effect)
+		dir = ef.Dir
+		return err
+	})
+	b := e.backgrounder()
+	if err != nil || b == nil || dir == "" {
+		return Output{}, false
+	}
+	return b.Peek(dir)
+}
+
+// Stoppable lists the sessions in which something is wanted or runs.
+func (e *Engine) Stoppable(ctx context.Context) (out []SessionID, err error) {
+	err = e.Store.Read(ctx, func(tx Tx) error {
+		if out, err = tx.Busy(); err != nil {
+			return err
+		}
+		running, err := tx.RunningBackgrounds()
+		for _, b := range running {
+			if !slices.Contains(out, b.Session) {
+				out = append(out, b.Session)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for what runs: %w", err)
+	}
+	return out, nil
 }

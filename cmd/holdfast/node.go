@@ -28,6 +28,7 @@ import (
 
 // node is one Holdfast process on the store: the opened store, the lock that proves it lives, and the engine. close ends it in order.
 type node struct {
+	home   string
 	db     *store.DB
 	inst   *instance.Instance
 	engine *session.Engine
@@ -59,7 +60,7 @@ func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{db: db, log: log}
+	n := &node{home: home, db: db, log: log}
 	if err := n.start(ctx, home, kind, model, now, newID); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -252,6 +253,13 @@ func (n *node) bury(ctx context.Context, home string, others []string) {
 			n.log.Error().Err(err).Str("instance", id).Msg("removing a dead instance's lock failed")
 		}
 	}
+}
+
+// dead tells whether the process of a row provably lives no more.
+func (n *node) dead(id session.InstanceID) bool {
+	var row session.InstanceRow
+	err := store.Store{DB: n.db}.Read(context.Background(), func(tx session.Tx) (err error) { row, err = tx.Instance(id); return err })
+	return session.IsNotFound(err) || err == nil && liveness(n.home, row) == isDead
 }
 
 // lookAfter records background commands that have ended, whoever's they are, and ends those that were stopped.

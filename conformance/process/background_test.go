@@ -179,3 +179,178 @@ func TestBackground_Turns(t *testing.T) {
 		t.Errorf("the command ran %d times", n)
 	}
 }
+
+// Three background commands append to counter files over two restarts by SIGKILL. Each runs once, nobody asks the model because of them,
+// and each end is told once.
+func TestBackground_ThreeOverTwoRestarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, obedient)
+	w.ends()
+	a := w.launch()
+	session := a.NewSession(w.work)
+	var calls []string
+	for i := range 3 {
+		calls = append(calls, background(fmt.Sprintf("echo run >> counter%d; %s; exit %d", i+1, until(fmt.Sprintf("go%d", i+1)), i+1)))
+	}
+	say(t, a, session, do(calls...))
+	requests := len(w.model.Requests())
+	a.Kill()
+	w.put("go1") // ends while nobody is there
+	harness.Eventually(t, "two are left", func() bool { return len(w.ps()) == 2 })
+	b := w.launch()
+	w.load(b, session)
+	w.put("go2") // ends while a process looks on
+	harness.Eventually(t, "one is left", func() bool { return len(w.ps()) == 1 })
+	b.Kill()
+	c := w.launch()
+	w.load(c, session)
+	if n := len(w.model.Requests()) - requests; n != 0 {
+		t.Errorf("background commands made %d requests", n)
+	}
+	say(t, c, session, do(output(map[string]any{"id": "bg1"}), output(map[string]any{"id": "bg2"}), output(map[string]any{"id": "bg3"})))
+	if w.told("bg1") != 1 || w.told("bg2") != 1 || w.told("bg3") != 0 {
+		t.Errorf("told %d %d %d times", w.told("bg1"), w.told("bg2"), w.told("bg3"))
+	}
+	w.put("go3")
+	say(t, c, session, do(output(map[string]any{"id": "bg3", "wait_seconds": 20})))
+	say(t, c, session, do())
+	got := w.results()
+	for i, want := range []string{"bg1 has ended: exit code 1", "bg2 has ended: exit code 2", "bg3 is running", "bg3 has ended: exit code 3"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%d: the model did not see %q: %s", i, want, got)
+		}
+	}
+	if w.told("bg1") != 1 || w.told("bg2") != 1 || w.told("bg3") != 0 { // the third was read, so it is not told again
+		t.Errorf("told %d %d %d times", w.told("bg1"), w.told("bg2"), w.told("bg3"))
+	}
+	for i := range 3 {
+		if n := w.lines(fmt.Sprintf("counter%d", i+1)); n != 1 {
+			t.Errorf("command %d ran %d times", i+1, n)
+		}
+	}
+}
+
+// A background command that ends while a turn runs is told inside that turn, after the call that is under way.
+func TestBackground_EndsInsideATurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, obedient)
+	w.ends()
+	a := w.launch()
+	session := a.NewSession(w.work)
+	say(t, a, session, do(background(until("go")+"; touch over"), foreground("touch go; "+until("over")+"; sleep 0.3"), foreground("true")))
+	reqs := w.model.Requests()
+	for i, m := range reqs[2].Messages { // after the foreground command
+		if strings.Contains(m.Content, "[Background command bg1 has ended: exit code 0") {
+			if i != len(reqs[2].Messages)-1 {
+				t.Errorf("it is told at %d of %d", i, len(reqs[2].Messages))
+			}
+		}
+	}
+	if w.told("bg1") != 1 {
+		t.Errorf("told %d times", w.told("bg1"))
+	}
+	if err := fakemodel.ResultsPerCall(reqs); err != nil {
+		t.Error(err)
+	}
+}
+
+// A stop ends background commands for good, whoever says it; their end is stored and told at the next prompt, and nobody is woken by it.
+func TestBackground_Stop(t *testing.T) {
+	for name, stop := range map[string]func(w *world, a *harness.Agent, session string) *harness.Agent{
+		"in the editor": func(w *world, a *harness.Agent, session string) *harness.Agent {
+			say(w.t, a, session, "/stop")
+			return a
+		},
+		"in the editor, all": func(w *world, a *harness.Agent, session string) *harness.Agent {
+			say(w.t, a, session, "/stop all")
+			return a
+		},
+		"command line": func(w *world, a *harness.Agent, session string) *harness.Agent {
+			w.cli(nil, "stop", session, "--json")
+			return a
+		},
+		"command line, nobody executes": func(w *world, a *harness.Agent, session string) *harness.Agent {
+			a.Kill()
+			w.cli(nil, "stop", "--all", "--json")
+			a = w.launch()
+			w.load(a, session)
+			return a
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, obedient)
+			w.ends()
+			a := w.launch()
+			session := a.NewSession(w.work)
+			say(t, a, session, do(background("echo run >> counter; sleep 600")))
+			harness.Eventually(t, "it runs", func() bool { return w.lines("counter") == 1 })
+			pid := w.ps()[0].PID
+			requests := len(w.model.Requests())
+			a = stop(w, a, session)
+			harness.Eventually(t, "it has ended", func() bool { return !alive(pid) && len(w.ps()) == 0 })
+			if n := len(w.model.Requests()) - requests; n != 0 {
+				t.Errorf("the stop made %d requests", n)
+			}
+			say(t, a, session, do(output(map[string]any{"id": "bg1"})))
+			if w.told("bg1") != 1 || !strings.Contains(w.results(), "stopped on request") || w.lines("counter") != 1 {
+				t.Errorf("told %d times: %s", w.told("bg1"), w.results())
+			}
+			a.Kill()
+			b := w.launch()
+			w.load(b, session)
+			say(t, b, session, do())
+			if w.told("bg1") != 1 || len(w.ps()) != 0 {
+				t.Errorf("after a restart it was told %d times, and runs: %v", w.told("bg1"), w.ps())
+			}
+		})
+	}
+}
+
+// What is no stop leaves background commands: a cancel of the turn, closing the session, the end of the client's input.
+func TestBackground_LeftByWhatIsNoStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, obedient)
+	w.ends()
+	a := w.launch()
+	session := a.NewSession(w.work)
+	id := a.Prompt(session, do(background("echo run >> counter; sleep 600"), foreground("touch begun; sleep 600")))
+	harness.Eventually(t, "both run", func() bool { return len(w.ps()) == 2 && w.lines("counter") == 1 })
+	a.Notify("session/cancel", map[string]any{"sessionId": session})
+	if m := a.Await(id); !bytes.Contains(m.Result, []byte(`"cancelled"`)) {
+		t.Errorf("answered %s %v", m.Result, m.Error)
+	}
+	left := func(after string) {
+		t.Helper()
+		harness.Eventually(t, "only the background command runs after "+after, func() bool {
+			list := w.ps()
+			return len(list) == 1 && list[0].Name == "bg1" && alive(list[0].PID)
+		})
+	}
+	left("a cancel")
+	a.Must("session/close", map[string]any{"sessionId": session}, nil)
+	left("a close")
+	if err := a.CloseInput(); err != nil {
+		t.Fatal(err)
+	}
+	left("the end of input")
+	var shown struct{ Commands []running }
+	w.cli(&shown, "sessions", "show", session, "--json")
+	if len(shown.Commands) != 1 || shown.Commands[0].Name != "bg1" {
+		t.Errorf("sessions show: %+v", shown.Commands)
+	}
+	b := w.launch()
+	w.load(b, session)
+	say(t, b, session, do("shell_kill "+object(map[string]any{"id": "bg1"}), "shell_kill "+object(map[string]any{"id": "bg1"}), "shell_kill "+object(map[string]any{"id": "bg7"})))
+	got := w.results()
+	if strings.Count(got, "[bg1 has ended: stopped on request") != 2 || !strings.Contains(got, `There is no background command \"bg7\"`) && !strings.Contains(got, `There is no background command "bg7"`) {
+		t.Errorf("the model saw %s", got)
+	}
+	say(t, b, session, do())
+	if w.told("bg1") != 0 { // the kill said so
+		t.Errorf("told %d times", w.told("bg1"))
+	}
+	if len(w.ps()) != 0 || w.lines("counter") != 1 {
+		t.Errorf("%v runs, ran %d times", w.ps(), w.lines("counter"))
+	}
+}

@@ -105,6 +105,9 @@ type outputArgs struct {
 	WaitSeconds int    `json:"wait_seconds,omitempty"`
 }
 
+// sayEvery is how often a call that waits for output is shown.
+const sayEvery = 8 * time.Second
+
 // maxWait bounds how long one call waits for output.
 const maxWait = 300
 
@@ -196,7 +199,7 @@ func (outputTool) await(ctx context.Context, h *proc.Handle, from int64, limit t
 		}
 		if time.Since(shown) >= sayEvery {
 			shown = time.Now()
-			progress(session.Output{Text: elapsed("[waiting for output", time.Since(began))})
+			progress(session.Output{Text: fmt.Sprintf("[waiting for output for %s]", time.Since(began).Round(time.Second))})
 		}
 		select {
 		case <-tick.C:

@@ -26,8 +26,7 @@ const (
 	outputCap      = 64 << 20  // bytes on disk after which a command is stopped
 	backgroundCap  = 256 << 20 // the same for one in the background
 	progressEvery  = 500 * time.Millisecond
-	sayEvery       = 8 * time.Second // of silence, after which a running call is shown all the same
-	liveLimit      = 8 << 10         // bytes of one live update
+	liveLimit      = 8 << 10 // bytes of one live update
 )
 
 type shellTool struct{ o Options }
@@ -125,34 +124,27 @@ func (t shellTool) wait(ctx context.Context, h *proc.Handle, progress func(sessi
 	return result(h, r, err)
 }
 
-// follow shows what a command prints, and that it still runs when it prints nothing. An update replaces the one before.
+// follow shows what a command prints. An update replaces the one before.
 func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output)) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
-	began := time.Now()
-	shown := began
 	for last := int64(0); ; {
 		select {
 		case <-done:
 			return
 		case <-tick.C:
-			v, err := h.Output(liveLimit, false)
-			if err != nil || v.Total == last && time.Since(shown) < sayEvery {
-				continue
+			if v, err := h.Output(liveLimit, false); err == nil && v.Total != last {
+				last = v.Total
+				progress(session.Output{Text: plainText(v)})
 			}
-			text := plainText(v)
-			if text != "" && !strings.HasSuffix(text, "\n") {
-				text += "\n"
-			}
-			last, shown = v.Total, time.Now()
-			progress(session.Output{Text: text + elapsed("[running", time.Since(began))})
 		}
 	}
 }
 
-// elapsed says how long something has been going on.
-func elapsed(what string, d time.Duration) string {
-	return fmt.Sprintf("%s for %s]", what, d.Round(time.Second))
+// Peek returns what a command has printed so far, as follow shows it.
+func (shellTool) Peek(dir string) (session.Output, bool) {
+	v, err := proc.Open(dir).Output(liveLimit, false)
+	return session.Output{Text: plainText(v)}, err == nil && v.Total > 0
 }
 
 // result turns a receipt into what the model reads.
