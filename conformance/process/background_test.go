@@ -211,8 +211,11 @@ func TestBackground_ThreeOverTwoRestarts(t *testing.T) {
 	if w.told("bg1") != 1 || w.told("bg2") != 1 || w.told("bg3") != 0 {
 		t.Errorf("told %d %d %d times", w.told("bg1"), w.told("bg2"), w.told("bg3"))
 	}
+	before := len(w.model.Requests())
+	id := c.Prompt(session, do(output(map[string]any{"id": "bg3", "wait_seconds": 20})))
+	harness.Eventually(t, "the turn has begun", func() bool { return len(w.model.Requests()) > before })
 	w.put("go3")
-	say(t, c, session, do(output(map[string]any{"id": "bg3", "wait_seconds": 20})))
+	c.Await(id)
 	say(t, c, session, do())
 	got := w.results()
 	for i, want := range []string{"bg1 has ended: exit code 1", "bg2 has ended: exit code 2", "bg3 is running", "bg3 has ended: exit code 3"} {
