@@ -19,6 +19,8 @@ type Backend struct {
 	Goals  *goals.Service
 	// Servers runs the MCP servers that the client hands over; nil ignores them.
 	Servers Servers
+	// Dead tells whether another process provably lives no more; nil says of nobody that it is dead.
+	Dead func(session.InstanceID) bool
 	// ModelError says why no model can be used here, or nil.
 	ModelError func() error
 }

@@ -185,6 +185,11 @@ func liveOutput(item session.ItemID, out session.Output) update {
 		Content: []v1.ToolCallContent{{Content: &v1.Content{Content: textBlock(out.Text)}}}}}
 }
 
+// pendingAgain takes back that a call is running.
+func pendingAgain(item session.ItemID) update {
+	return update{ToolCallUpdate: &v1.ToolCallUpdate{ToolCallID: v1.ToolCallID(item), Status: v1.ToolCallStatusPending}}
+}
+
 var modeNames = map[session.Mode][2]string{
 	session.ModeAsk:  {"Ask", "Reads are free, everything else asks first"},
 	session.ModeEdit: {"Edit", "File edits inside the workspace are free as well"},
@@ -216,6 +221,8 @@ func commandsUpdate() update {
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{
 		{Name: "goal", Description: "Pursue an objective over many turns until an independent review accepts it", Input: hint},
 		{Name: "status", Description: "Say where the goal stands"},
+		{Name: "stop", Description: "Stop everything in this session, background commands too",
+			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "all, for every session"}}},
 	}}}
 }
 

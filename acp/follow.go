@@ -49,6 +49,7 @@ type follower struct {
 	held     []*openPrompt // prompts that stay open for a goal
 	goalDue  bool          // held prompts are looked at when the log has been read
 	asking   map[session.ApprovalID]*question
+	ongoing  map[session.ItemID]*ongoing // calls that were shown as running
 	mode     session.Mode
 	title    string
 	cancel   cancelled
@@ -100,7 +101,7 @@ func (a *Agent) newFollower(b *Backend, s session.Session) *follower {
 	ctx, stop := context.WithCancel(a.ctx)
 	return &follower{a: a, b: b, id: s.ID, sub: b.Engine.Subscribe(s.ID), tasks: make(chan func(), 64), untold: make(chan struct{}, 1), gone: make(chan struct{}), ctx: ctx, stop: stop,
 		seq: s.LastSeq, items: map[session.ItemID]*shownItem{}, late: map[session.RunID]session.Run{}, muted: map[session.RunID]bool{}, own: map[session.RunID]bool{},
-		prompts: map[session.RunID]*openPrompt{}, asking: map[session.ApprovalID]*question{}, mode: s.Mode, title: s.Title}
+		prompts: map[session.RunID]*openPrompt{}, asking: map[session.ApprovalID]*question{}, ongoing: map[session.ItemID]*ongoing{}, mode: s.Mode, title: s.Title}
 }
 
 // post runs fn in the follower's goroutine. It is dropped when the follower has ended.
@@ -212,7 +213,7 @@ func (f *follower) drain() {
 		case l.Thread != "" || f.muted[l.Run]:
 		case l.Output != nil:
 			if sh := f.items[l.Item]; sh != nil && !sh.closed {
-				f.send(liveOutput(l.Item, *l.Output))
+				f.live(l.Item, *l.Output)
 			}
 		default:
 			f.text(l.Item, l.Kind, l.Offset, l.Text)
@@ -369,6 +370,7 @@ func (f *follower) item(it session.Item) {
 		}
 		sh.closed = it.State != session.ItemOpen
 	case session.ItemTool:
+		it = f.truthful(it)
 		u, key := toolUpdate(it, sh.tool == "")
 		if key != sh.tool {
 			f.send(u)

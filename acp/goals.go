@@ -149,7 +149,7 @@ type slash struct{ name, rest string }
 func command(text string) (slash, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch name {
-	case "/goal", "/status":
+	case "/goal", "/status", "/stop":
 		return slash{name, strings.TrimSpace(rest)}, true
 	}
 	return slash{}, false
@@ -157,6 +157,9 @@ func command(text string) (slash, bool) {
 
 // action is what a command does: a control of the goal, "status", or "" when the rest of it is the objective of a new one.
 func (s slash) action() string {
+	if s.name == "/stop" {
+		return "stop"
+	}
 	first, _, _ := strings.Cut(s.rest, " ")
 	if s.name == "/status" || s.rest == "" || first == "status" {
 		return "status"
@@ -180,6 +183,9 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 	case "":
 		v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text, ShownID: shown})
 		return v.GoalID, statusLine(v), err
+	case "stop":
+		line, err := stopCommand(ctx, b, id, s.rest)
+		return "", line, err
 	case "status":
 		v, err := b.Goals.Get(ctx, "", id)
 		if goals.NoGoal(err) {

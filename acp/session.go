@@ -214,6 +214,7 @@ func (f *follower) assume(it session.Item) {
 	sh := f.shown(it.ID)
 	sh.text, sh.closed = len(it.Body.Text), it.State != session.ItemOpen
 	if it.Kind == session.ItemTool {
+		_ = f.truthful(it) // it is told from now on how long it runs
 		_, sh.tool = toolUpdate(it, true)
 	}
 }

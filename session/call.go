@@ -172,7 +172,8 @@ func (b builtin) Run(ctx context.Context, progress func(Output)) (Output, error)
 
 // env is what a call may depend on.
 func (t *turn) env(id EffectID) ToolEnv {
-	return ToolEnv{Cwd: t.sess.Cwd, Roots: t.sess.Roots, Env: t.e.Env, RunDir: filepath.Join(t.e.StateDir, "calls", string(id))}
+	return ToolEnv{Cwd: t.sess.Cwd, Roots: t.sess.Roots, Env: t.e.Env, RunDir: filepath.Join(t.e.StateDir, "calls", string(id)),
+		Backgrounds: t.backgrounds}
 }
 
 // refuse settles a call that never began, with the reason for the model. What was allowed is used up.
@@ -188,14 +189,16 @@ func (c *call) refuse(ctx context.Context, why string, approval Approval) error 
 
 // read runs a trusted reader: nothing outside changes, so one commit holds plan and result.
 func (c *call) read(ctx context.Context) error {
-	out, err := c.tool.Run(ctx, c.env, c.effect.Plan, func(Output) {})
+	out, err := c.tool.Run(ctx, c.env, c.effect.Plan, c.progress)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
 		out = Output{Text: safeText(err), IsError: true}
 	}
-	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: SettledByResult, Output: &out}, nil)
+	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: SettledByResult, Output: &out}, func(tx Tx, _ *Finding) error {
+		return c.hear(tx, out.Heard, c.t.e.Now())
+	})
 }
 
 // apply runs a tool whose whole effect is in the store.
@@ -247,6 +250,9 @@ func (c *call) dispatch(ctx context.Context, approval Approval, p Prepared) erro
 			return err
 		}
 		c.effect.State, c.effect.DispatchedAt, c.effect.Dir, c.effect.Attempt = EffectDispatched, now, c.env.RunDir, c.t.att.ID
+		if err := c.startBackground(tx, now); err != nil {
+			return err
+		}
 		if err := tx.UpdateEffect(c.effect); err != nil {
 			return err
 		}
@@ -302,6 +308,9 @@ func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy, 
 	identity := c.t.e.IdentityOf(context.WithoutCancel(ctx), c.t.a.id) // "" when it went away; recovery will say so
 	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: by, Output: &out}, func(tx Tx, f *Finding) error {
 		if err := record(tx, f); err != nil {
+			return err
+		}
+		if err := c.hear(tx, out.Heard, c.t.e.Now()); err != nil {
 			return err
 		}
 		return Rebase(tx, c.t.a.id, identity, c.t.e.Now())
@@ -366,6 +375,9 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 	}
 	it, err := tx.Item(ef.Item)
 	if err != nil {
+		return err
+	}
+	if err := settleStart(tx, ef, f, now); err != nil {
 		return err
 	}
 	tc := it.Body.Tool

@@ -271,9 +271,13 @@ func (e *Engine) Cancel(ctx context.Context, id SessionID) (string, error) {
 	return e.halt(ctx, id, CommandCancel)
 }
 
-// Stop is Cancel as a person says it from outside an editor.
+// Stop is Cancel for everything: background commands end as well.
 func (e *Engine) Stop(ctx context.Context, id SessionID) (string, error) {
-	return e.halt(ctx, id, CommandStop)
+	cmd, err := e.halt(ctx, id, CommandStop)
+	if err == nil {
+		e.endSoon(id)
+	}
+	return cmd, err
 }
 
 func (e *Engine) halt(ctx context.Context, id SessionID, kind CommandKind) (string, error) {
@@ -302,6 +306,11 @@ func (e *Engine) halt(ctx context.Context, id SessionID, kind CommandKind) (stri
 		}
 		if err := e.Hooks.Cancelled(tx, id, cmd, now); err != nil {
 			return err
+		}
+		if kind == CommandStop { // a cancel leaves them
+			if err := stopBackgrounds(tx, id); err != nil {
+				return err
+			}
 		}
 		return tx.InsertCommand(Command{ID: cmd, Session: id, Kind: kind, Instance: e.Self.ID, At: now})
 	})

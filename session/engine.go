@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -157,6 +158,8 @@ type Engine struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
+
+	backgrounds atomic.Bool // some background command may have no recorded end
 
 	mu       sync.Mutex
 	actors   map[SessionID]*actor

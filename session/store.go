@@ -97,6 +97,15 @@ type Tx interface {
 	PutServers(SessionID, []ServerDef) error
 	Servers(SessionID) ([]ServerDef, error)
 
+	InsertBackground(Background) error
+	UpdateBackground(Background) error
+	Background(EffectID) (Background, error)
+	Backgrounds(SessionID) ([]Background, error)
+	// RunningBackgrounds lists those of every session without a recorded end.
+	RunningBackgrounds() ([]Background, error)
+	// UntoldBackgrounds lists those of a session whose end the model does not know.
+	UntoldBackgrounds(SessionID) ([]Background, error)
+
 	InsertApproval(Approval) error
 	UpdateApproval(Approval, time.Time) error
 	Approval(ApprovalID) (Approval, error)

@@ -51,6 +51,8 @@ type ToolEnv struct {
 	Env []string
 	// RunDir is a private folder for this one call, outside the roots; only supervised commands use it.
 	RunDir string
+	// Backgrounds lists the background commands of the session; nil where there is none to ask.
+	Backgrounds func(context.Context) ([]Background, error)
 }
 
 // Plan is a checked call. It is stored before the call is dispatched, so that a later process can probe or reconnect.
@@ -63,6 +65,8 @@ type Plan struct {
 	Command   string          `json:"command,omitempty"`
 	TimeoutMs int64           `json:"timeoutMs,omitempty"`
 	External  *External       `json:"external,omitempty"` // the call goes to an external server
+	// Background is the background command that the call is about. One that it starts gets its name when the call is dispatched.
+	Background *BackgroundRef `json:"background,omitempty"`
 }
 
 // FileChange is one intended file write with the digests that prove its outcome. A digest is "sha256:<hex>", or "absent".
@@ -85,6 +89,8 @@ type Output struct {
 	Signal   string `json:"signal,omitempty"`
 	// Stopped is set when the user or a deadline ended the command: it started and may have had effects.
 	Stopped string `json:"stopped,omitempty"`
+	// Heard is what the call has learnt of a background command.
+	Heard *Heard `json:"-"`
 }
 
 // ToolError is a failure whose text the model should read; nothing was changed.

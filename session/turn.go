@@ -171,6 +171,7 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("look at the work tree: %w", err)
 	}
+	t.lookAfter(ctx)
 	point := "run.admitted"
 	if orphan || verdict.Rule != "" {
 		point = "recovery.decided"
@@ -246,6 +247,11 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	b := &Begin{Session: t.sess, Run: &run, Attempt: a, Observed: observed}
 	b.Add = func(it *Item) error { return t.insert(tx, it, run, a) }
 	b.AddCalls = func(calls []Call) error { return t.plan(tx, run, a, t.e.NewID(), calls, true) }
+	if v.Mode != ModeReconnect && v.Mode != ModeCheckpoint { // those go on in the middle of a turn
+		if err := t.tellEnds(tx, run, a); err != nil {
+			return err
+		}
+	}
 	if v.Mode == ModeFirst || v.Mode == ModeTurn {
 		if err := t.driver().Begin(tx, b); err != nil {
 			return err
@@ -286,7 +292,11 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	var items []Item
 	req := Request{ID: t.e.NewID(), Session: t.a.id, Run: t.run.ID, Attempt: t.att.ID, Goal: t.run.Goal, Revision: t.run.Revision,
 		State: RequestStarted, StartedAt: t.e.Now(), Model: t.modelName()}
+	t.lookAfter(ctx)
 	err = t.commit(ctx, "request.started", func(tx Tx) error {
+		if err := t.tellEnds(tx, t.run, t.att); err != nil {
+			return err
+		}
 		if items, err = tx.Items(t.a.id, t.setup.Thread, 0, 0); err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 		n.recover(ctx, s.home)
 	})
 	n.box.OnNotice(s.agent.Notice)
-	return &acp.Backend{Engine: n.engine, Goals: n.goals, Servers: supplied{n.box}, ModelError: func() error { _, err := n.model(); return err }}
+	return &acp.Backend{Engine: n.engine, Goals: n.goals, Servers: supplied{n.box}, Dead: n.dead, ModelError: func() error { _, err := n.model(); return err }}
 }
 
 func (s *acpServer) close() error {

@@ -28,6 +28,7 @@ import (
 
 // node is one Holdfast process on the store: the opened store, the lock that proves it lives, and the engine. close ends it in order.
 type node struct {
+	home   string
 	db     *store.DB
 	inst   *instance.Instance
 	engine *session.Engine
@@ -60,7 +61,7 @@ func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{db: db, log: log}
+	n := &node{home: home, db: db, log: log}
 	if err := n.start(ctx, home, kind, model, now, newID); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -138,7 +139,7 @@ func drivers(st session.Store, builtin []session.Tool, model func() (session.Mod
 	}
 	var readers, shell []session.Tool
 	for _, t := range builtin {
-		if t.Class() == session.ReadOnly {
+		if t.Class() == session.ReadOnly && t.Spec().Name != "shell_output" { // a review judges what is stored and the work tree
 			readers = append(readers, t)
 		}
 		if t.Spec().Name == "shell" {
@@ -175,6 +176,7 @@ func (n *node) watch(ctx context.Context, home string) {
 	var control int64 // the newest control, at the last look
 	look := func() {
 		n.engine.Ring()
+		n.lookAfter(ctx)
 		n.takeUnowned(ctx)
 	}
 	for seconds := 1; ; {
@@ -194,6 +196,9 @@ func (n *node) watch(ctx context.Context, home string) {
 			}
 			n.engine.SetShared(len(others) > 0 || !n.inst.Heard())
 			n.bury(ctx, home, others)
+			if n.engine.HasBackgrounds() {
+				n.lookAfter(ctx)
+			}
 			fewer := len(others) < known // one let go in order
 			known = len(others)
 			if fewer || seconds%fallback == 0 && (known > 0 || n.controlled(ctx, &control)) {
@@ -251,6 +256,20 @@ func (n *node) bury(ctx context.Context, home string, others []string) {
 	}
 }
 
+// dead tells whether the process of a row provably lives no more.
+func (n *node) dead(id session.InstanceID) bool {
+	var row session.InstanceRow
+	err := store.Store{DB: n.db}.Read(context.Background(), func(tx session.Tx) (err error) { row, err = tx.Instance(id); return err })
+	return session.IsNotFound(err) || err == nil && liveness(n.home, row) == isDead
+}
+
+// lookAfter records background commands that have ended, whoever's they are, and ends those that were stopped.
+func (n *node) lookAfter(ctx context.Context) {
+	if err := n.engine.LookAfterBackgrounds(ctx, ""); err != nil && ctx.Err() == nil {
+		n.log.Error().Err(err).Msg("looking after background commands failed")
+	}
+}
+
 // sweep ends the MCP servers that a dead instance left running. Calls in them are unknown by now and are not made again.
 func (n *node) sweep(home, id string) {
 	path := toolbox.ChildrenFile(home, id)
@@ -274,6 +293,7 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.engine.SetShared(len(others) > 0 || !n.inst.Heard())
 	n.inst.Poke(others...) // they should know that we are here
 	n.bury(ctx, home, others)
+	n.lookAfter(ctx)
 	n.taking.Store(true)
 	n.takeUnowned(ctx)
 	n.engine.Admit()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,10 +33,117 @@ type processView struct {
 // commandView is a command that runs under its supervisor, whether or not a Holdfast process lives.
 type commandView struct {
 	EffectID  session.EffectID  `json:"effectId"`
-	SessionID session.SessionID `json:"sessionId"`
+	SessionID session.SessionID `json:"sessionId"` // "" when no session of this store knows it
+	Name      string            `json:"name"`      // of a background command in its session, else ""
 	Command   string            `json:"command"`
-	PID       int               `json:"pid"` // 0 while it is being started
+	PID       int               `json:"pid"`   // 0 while it is being started
+	State     string            `json:"state"` // running, stopping, supervisor_lost
 	StartedAt time.Time         `json:"startedAt"`
+}
+
+// commandOf shows a command that runs; false when it does not.
+func commandOf(id session.EffectID, dir string) (commandView, bool, error) {
+	st, err := proc.Open(dir).State()
+	if err != nil {
+		return commandView{}, false, fmt.Errorf("look at call %s: %w", id, err)
+	}
+	v := commandView{EffectID: id, PID: st.Command.PID, State: "running"}
+	if st.Verdict == proc.Orphaned {
+		v.State = "supervisor_lost"
+	}
+	return v, st.Verdict == proc.Live || st.Verdict == proc.Orphaned, nil
+}
+
+// commands lists what runs, of one session or, with "", of all: calls that wait for their command, background commands, and commands that
+// no session knows.
+func (c *cli) commands(ctx context.Context, id session.SessionID) ([]commandView, error) {
+	effects, err := c.supervised(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out, seen := []commandView{}, map[session.EffectID]bool{}
+	add := func(id session.EffectID, dir string, fill func(*commandView)) error {
+		if seen[id] {
+			return nil
+		}
+		seen[id] = true
+		v, runs, err := commandOf(id, dir)
+		if runs {
+			fill(&v)
+			out = append(out, v)
+		}
+		return err
+	}
+	backgrounds, err := c.backgrounds(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range backgrounds {
+		if err := add(b.Effect, b.Dir, func(v *commandView) {
+			v.SessionID, v.Name, v.Command, v.StartedAt = b.Session, b.Handle(), b.Command, b.StartedAt
+			if b.Desired == session.DesiredStopped {
+				v.State = "stopping"
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range effects {
+		if err := add(e.ID, e.Dir, func(v *commandView) {
+			v.SessionID, v.Command, v.StartedAt = e.Session, or(e.Plan.Command, e.Plan.Title), e.DispatchedAt
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if id != "" {
+		return out, nil
+	}
+	dirs, err := filepath.Glob(filepath.Join(c.home, "calls", "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		h := proc.Open(dir)
+		if err := add(session.EffectID(filepath.Base(dir)), dir, func(v *commandView) {
+			v.SessionID, v.Command, v.StartedAt = c.knows(ctx, v.EffectID), h.Command(), modified(dir)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// knows finds the session of a call that is settled and whose command runs all the same.
+func (c *cli) knows(ctx context.Context, id session.EffectID) (s session.SessionID) {
+	_ = c.st.Read(ctx, func(tx session.Tx) error { // not found says that nobody knows it
+		e, err := tx.Effect(id)
+		s = e.Session
+		return err
+	})
+	return s
+}
+
+func modified(path string) time.Time {
+	st, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return st.ModTime().UTC()
+}
+
+// backgrounds lists the background commands without a recorded end.
+func (c *cli) backgrounds(ctx context.Context, id session.SessionID) (out []session.Background, err error) {
+	err = c.st.Read(ctx, func(tx session.Tx) error {
+		out = nil
+		all, err := tx.RunningBackgrounds()
+		for _, b := range all {
+			if id == "" || b.Session == id {
+				out = append(out, b)
+			}
+		}
+		return err
+	})
+	return out, err
 }
 
 func psCommand() *cobra.Command {
@@ -64,20 +173,8 @@ func (c *cli) running(ctx context.Context, r *running) error {
 			r.Processes = append(r.Processes, processView{p.ID, p.Kind, p.PID, executes(p.Kind), p.StartedAt, append([]session.SessionID{}, p.Owns...)})
 		}
 	}
-	effects, err := c.supervised(ctx, "")
-	if err != nil {
-		return err
-	}
-	for _, e := range effects {
-		st, err := proc.Open(e.Dir).State()
-		if err != nil {
-			return fmt.Errorf("look at call %s: %w", e.ID, err)
-		}
-		if st.Verdict == proc.Live || st.Verdict == proc.Orphaned {
-			r.Commands = append(r.Commands, commandView{e.ID, e.Session, or(e.Plan.Command, e.Plan.Title), st.Command.PID, e.DispatchedAt})
-		}
-	}
-	return nil
+	r.Commands, err = c.commands(ctx, "")
+	return err
 }
 
 // supervised lists the calls that may have a command running, of one session or, with "", of all.
@@ -103,7 +200,8 @@ func (r running) print(w io.Writer) {
 	table(w, []string{"PID", "KIND", "SINCE", "HAS"}, rows)
 	rows = nil
 	for _, c := range r.Commands {
-		rows = append(rows, []string{fmt.Sprint(c.PID), string(c.EffectID), string(c.SessionID), clock(c.StartedAt), line(c.Command, 100)})
+		rows = append(rows, []string{fmt.Sprint(c.PID), string(c.EffectID), or(string(c.SessionID), "(no session)"), or(c.Name, "-"), c.State,
+			clock(c.StartedAt), line(c.Command, 100)})
 	}
-	table(w, []string{"PID", "EFFECT", "SESSION", "SINCE", "COMMAND"}, rows)
+	table(w, []string{"PID", "EFFECT", "SESSION", "NAME", "STATE", "SINCE", "COMMAND"}, rows)
 }

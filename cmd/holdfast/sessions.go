@@ -66,8 +66,10 @@ func (c *cli) listSessions(ctx context.Context, cwd string, limit int) ([]sessio
 type sessionDocument struct {
 	Session session.SessionView `json:"session"`
 	Goal    *goals.View         `json:"goal"` // the open one, or the last; null without any
-	Items   []session.ItemView  `json:"items"`
-	Next    int64               `json:"next"` // --after for the next page; 0 at the end
+	// Commands run right now, background commands among them.
+	Commands []commandView      `json:"commands"`
+	Items    []session.ItemView `json:"items"`
+	Next     int64              `json:"next"` // --after for the next page; 0 at the end
 }
 
 func sessionsShow() *cobra.Command {
@@ -111,6 +113,9 @@ func (c *cli) document(ctx context.Context, id session.SessionID, after int64, l
 	if err != nil {
 		return d, err
 	}
+	if d.Commands, err = c.commands(ctx, id); err != nil {
+		return d, err
+	}
 	g, err := c.goals.Get(ctx, "", id)
 	switch {
 	case goals.NoGoal(err):
@@ -137,6 +142,9 @@ func (d sessionDocument) print(w io.Writer) {
 	}
 	if d.Goal != nil {
 		p("goal       %s %s, %s", d.Goal.GoalID, d.Goal.Status, d.Goal.Phase)
+	}
+	for _, r := range d.Commands {
+		p("runs       %s (%s, process %d, since %s): %s", or(r.Name, "a call's command"), r.State, r.PID, clock(r.StartedAt), line(r.Command, 200))
 	}
 	for _, it := range d.Items {
 		switch {

@@ -110,6 +110,13 @@ func (c *cli) toStop(ctx context.Context, typed []string) (out []session.Session
 		for _, e := range effects {
 			out = append(out, e.Session)
 		}
+		backgrounds, err := c.backgrounds(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range backgrounds {
+			out = append(out, b.Session)
+		}
 	}
 	var unique []session.SessionID
 	for _, id := range out {
@@ -228,6 +235,18 @@ func (c *cli) endCommandsOf(ctx, short context.Context, id session.SessionID) (s
 	effects, err := c.supervised(ctx, id)
 	if err != nil {
 		return "", err
+	}
+	if err := c.node.engine.LookAfterBackgrounds(short, id); err != nil && short.Err() == nil {
+		return "", err
+	}
+	left, err := c.backgrounds(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	for _, b := range left {
+		if b.Desired == session.DesiredStopped && short.Err() != nil {
+			return "stopping", nil
+		}
 	}
 	for _, e := range effects {
 		wanted := false

@@ -49,6 +49,8 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Text("and then it ", "was over.")
 	case "hang":
 		return fakemodel.Reply{Steps: []fakemodel.Step{{Text: "thinking "}, fakemodel.Gate(w.gate("hang")), {Text: "never sent"}}}
+	case "server":
+		return serve(r)
 	case "nothing": // a tool that does not exist
 		if len(r.Results()) == 0 {
 			return fakemodel.Calls(fakemodel.Call{Name: "no_such_tool", Args: `{}`})

@@ -57,6 +57,7 @@ const withServer = "no play here has an external server; conformance/servers die
 // own are the points that need a play of their own. All others are met on the way of an ordinary Goal.
 var own = map[string]trial{
 	"approval.rejected":        {play: says("please shell", "That is all."), setup: rejecting, check: answered(0, "please shell")},
+	"background.settled":       {play: backgroundPlay, check: served(1, "exit code 7")},
 	"cancel.accepted":          {play: cancelPlay, check: stopped},
 	"effect.lost":              {play: goalPlay, setup: losing, check: lost},
 	"effect.refused":           {play: says("please nothing", "It is not there."), check: answered(0, "please nothing")},

@@ -7,6 +7,7 @@ var Points = []string{
 	"approval.answered",
 	"approval.raised",
 	"approval.rejected",
+	"background.settled",
 	"cancel.accepted",
 	"command.consumed",
 	"effect.dispatched",

@@ -81,3 +81,12 @@ func prepare(dir string) error {
 	}
 	return syncDir(parent)
 }
+
+// Command is what a folder's command was, for a person to read; "" when that was never written.
+func (h *Handle) Command() string {
+	var r record
+	if ok, err := take(h.dir, "spec", &r); err != nil || !ok || len(r.Argv) == 0 {
+		return ""
+	}
+	return r.Argv[len(r.Argv)-1] // shells get the command as their last word
+}

@@ -25,7 +25,7 @@ func (o Options) letsGo(cause error) bool {
 
 // Builtin returns every built-in tool.
 func Builtin(o Options) []session.Tool {
-	return []session.Tool{readTool{o}, listTool{o}, globTool{o}, grepTool{o}, writeTool{o}, editTool{o}, shellTool{o}}
+	return []session.Tool{readTool{o}, listTool{o}, globTool{o}, grepTool{o}, writeTool{o}, editTool{o}, shellTool{o}, outputTool{o}, killTool{o}}
 }
 
 func spec(name, about, schema string) session.ToolSpec {

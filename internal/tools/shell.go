@@ -17,26 +17,31 @@ import (
 type shellArgs struct {
 	Command        string `json:"command"`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty"`
+	Background     bool   `json:"background,omitempty"`
 }
 
 const (
 	defaultTimeout = 120
 	maxTimeout     = 3600
-	outputCap      = 64 << 20 // bytes on disk after which a command is stopped
+	outputCap      = 64 << 20  // bytes on disk after which a command is stopped
+	backgroundCap  = 256 << 20 // the same for one in the background
 	progressEvery  = 500 * time.Millisecond
+	liveLimit      = 8 << 10 // bytes of one live update
 )
 
 type shellTool struct{ o Options }
 
 func (shellTool) Spec() session.ToolSpec {
 	return spec("shell", "Run a command in the working directory. Standard input is closed. The result has the end and the beginning of the output and the exit code. "+
-		"A command that leaves a process in the background returns at once.",
-		`{"type":"object","properties":{"command":{"type":"string"},"timeout_seconds":{"type":"integer","description":"120 unless told, at most 3600"}},`+
-			`"required":["command"],"additionalProperties":false}`)
+		"A command that leaves a process in the background returns at once. What should go on while you work, such as a server or a watcher, "+
+		"is started with background: the call returns at once with a name, shell_output reads what it prints, shell_kill ends it, and you are told when it ends. "+
+		"It goes on over turns and restarts.",
+		`{"type":"object","properties":{"command":{"type":"string"},"timeout_seconds":{"type":"integer","description":"120 unless told, at most 3600; `+
+			`in the background no limit unless told"},"background":{"type":"boolean"}},"required":["command"],"additionalProperties":false}`)
 }
 func (shellTool) Class() session.Class { return session.Unknown }
 func (shellTool) Kind() session.Kind   { return session.KindExecute }
-func (shellTool) Version() string      { return "1" }
+func (shellTool) Version() string      { return "2" }
 
 func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in shellArgs
@@ -49,11 +54,18 @@ func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, er
 	if in.TimeoutSeconds < 0 || in.TimeoutSeconds > maxTimeout {
 		return session.Plan{}, failf("timeout_seconds must be from 1 to %d.", maxTimeout)
 	}
-	if in.TimeoutSeconds == 0 {
+	if in.TimeoutSeconds == 0 && !in.Background {
 		in.TimeoutSeconds = defaultTimeout
 	}
-	pl, err := plan(in, strings.ReplaceAll(strings.TrimSpace(in.Command), "\n", " ⏎ ")) // all of it: it is what the user approves
+	title := strings.ReplaceAll(strings.TrimSpace(in.Command), "\n", " ⏎ ") // all of it: it is what the user approves
+	if in.Background {
+		title = "In the background: " + title
+	}
+	pl, err := plan(in, title)
 	pl.Command, pl.TimeoutMs = in.Command, int64(in.TimeoutSeconds)*1000
+	if in.Background {
+		pl.Background = &session.BackgroundRef{Starts: true}
+	}
 	return pl, err
 }
 
@@ -62,10 +74,20 @@ func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan
 	if bash, err := exec.LookPath("bash"); err == nil {
 		shell = bash
 	}
+	limit := int64(outputCap)
+	if starts(pl) {
+		limit = backgroundCap
+	}
 	h, err := proc.Start(proc.Spec{Dir: env.RunDir, Argv: []string{shell, "-c", pl.Command}, Cwd: env.Cwd, Env: env.Env,
-		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: outputCap})
+		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: limit})
+	if err != nil && starts(pl) {
+		return session.Output{}, &session.NotStartedError{Message: fmt.Sprintf("The command could not be started: %v.", err)}
+	}
 	if err != nil {
 		return session.Output{}, failf("The command could not be started: %v.", err)
+	}
+	if starts(pl) {
+		return started(pl), nil
 	}
 	return t.wait(ctx, h, progress)
 }
@@ -102,6 +124,7 @@ func (t shellTool) wait(ctx context.Context, h *proc.Handle, progress func(sessi
 	return result(h, r, err)
 }
 
+// follow shows what a command prints. An update replaces the one before.
 func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output)) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
@@ -110,12 +133,18 @@ func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output))
 		case <-done:
 			return
 		case <-tick.C:
-			if v, err := h.Output(maxResult, false); err == nil && v.Total != last {
+			if v, err := h.Output(liveLimit, false); err == nil && v.Total != last {
 				last = v.Total
 				progress(session.Output{Text: plainText(v)})
 			}
 		}
 	}
+}
+
+// Peek returns what a command has printed so far, as follow shows it.
+func (shellTool) Peek(dir string) (session.Output, bool) {
+	v, err := proc.Open(dir).Output(liveLimit, false)
+	return session.Output{Text: plainText(v)}, err == nil && v.Total > 0
 }
 
 // result turns a receipt into what the model reads.
@@ -192,11 +221,15 @@ func plainText(v proc.View) string {
 }
 
 // Probe tells from the command's folder what became of it.
-func (t shellTool) Probe(_ context.Context, env session.ToolEnv, _ session.Plan) (session.Finding, error) {
+func (t shellTool) Probe(_ context.Context, env session.ToolEnv, pl session.Plan) (session.Finding, error) {
 	h := proc.Open(env.RunDir)
 	st, err := h.State()
 	if err != nil {
 		return session.Finding{Fact: session.FactUnknown, Note: "The command's records cannot be read: " + err.Error()}, nil
+	}
+	if starts(pl) && (st.Verdict == proc.Done || st.Verdict == proc.Live || st.Verdict == proc.Orphaned || st.Verdict == proc.Lost) {
+		out := started(pl) // what became of it afterwards is told apart
+		return session.Finding{Fact: session.FactCompleted, By: session.SettledByReceipt, Output: &out}, nil
 	}
 	switch st.Verdict {
 	case proc.Done:
