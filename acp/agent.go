@@ -19,8 +19,17 @@ type Backend struct {
 	Goals  *goals.Service
 	// Servers runs the MCP servers that the client hands over; nil ignores them.
 	Servers Servers
+	// Park is how long a prompt stays open for an unanswered question; 0 means half an hour.
+	Park time.Duration
 	// ModelError says why no model can be used here, or nil.
 	ModelError func() error
+}
+
+func (b *Backend) parkAfter() time.Duration {
+	if b.Park > 0 {
+		return b.Park
+	}
+	return parkDefault
 }
 
 // Options of an agent.
@@ -35,6 +44,9 @@ type Options struct {
 	Now         func() time.Time
 	Log         zerolog.Logger
 }
+
+// parkDefault is how long a prompt stays open for an unanswered question.
+const parkDefault = 30 * time.Minute
 
 // Agent serves one client. Serve waits for every goroutine it started.
 type Agent struct {

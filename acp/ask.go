@@ -50,8 +50,13 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 		call.Content = append(slices.Clone(call.Content), v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})
 		title += " [an outcome is unknown: " + strings.Join(unknown, ", ") + "]"
 	}
+	if slices.Contains(session.Options(p), session.OptionAllowAlways) {
+		title += " [always: " + p.Always + "]"
+	} else if slices.Contains(session.Options(p), session.OptionNever) {
+		title += " [reject always: " + p.Always + "]"
+	}
 	call.Title = &title
-	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(len(unknown) > 0)}, nil
+	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(p)}, nil
 }
 
 func (f *follower) goalSuffix() string {
@@ -66,15 +71,22 @@ func (f *follower) goalSuffix() string {
 	return ", goal: " + objective
 }
 
-func options(unknown bool) []v1.PermissionOption {
-	out := []v1.PermissionOption{
-		{OptionID: session.OptionAllow, Name: "Allow once", Kind: v1.PermissionOptionKindAllowOnce},
-		{OptionID: session.OptionReject, Name: "Reject", Kind: v1.PermissionOptionKindRejectOnce},
-	}
-	if unknown {
-		out = append(out,
-			v1.PermissionOption{OptionID: session.OptionHappened, Name: "The unknown operation happened", Kind: v1.PermissionOptionKindRejectOnce},
-			v1.PermissionOption{OptionID: session.OptionNotHappened, Name: "It did not happen", Kind: v1.PermissionOptionKindRejectOnce})
+// shownOptions is how each answer is offered.
+var shownOptions = map[string]v1.PermissionOption{
+	session.OptionAllow:       {Name: "Allow once", Kind: v1.PermissionOptionKindAllowOnce},
+	session.OptionAllowAlways: {Name: "Allow always", Kind: v1.PermissionOptionKindAllowAlways},
+	session.OptionReject:      {Name: "Reject", Kind: v1.PermissionOptionKindRejectOnce},
+	session.OptionNever:       {Name: "Reject always", Kind: v1.PermissionOptionKindRejectAlways},
+	session.OptionHappened:    {Name: "The unknown operation happened", Kind: v1.PermissionOptionKindRejectOnce},
+	session.OptionNotHappened: {Name: "It did not happen", Kind: v1.PermissionOptionKindRejectOnce},
+}
+
+func options(p session.Approval) []v1.PermissionOption {
+	var out []v1.PermissionOption
+	for _, id := range session.Options(p) {
+		o := shownOptions[id]
+		o.OptionID = v1.PermissionOptionID(id)
+		out = append(out, o)
 	}
 	return out
 }

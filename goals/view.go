@@ -27,6 +27,7 @@ type View struct {
 	CanEnd         bool              `json:"canEnd"`
 	CanRetry       bool              `json:"canRetry"`
 	Requirements   []Requirement     `json:"requirements"`
+	Grants         []Grant           `json:"grants"` // what its own work may do without asking
 	Todo           []struct{}        `json:"todo"`   // always empty in this version
 	Budget         *struct{}         `json:"budget"` // always null in this version: unlimited
 	Usage          UsageView         `json:"usage"`
@@ -175,7 +176,11 @@ func view(tx Tx, id string, history bool) (View, error) {
 		reqs[i].Evidence = append([]string{}, reqs[i].Evidence...)
 	}
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
+		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Grants: []Grant{}, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
+	for _, grant := range g.Grants {
+		grant.InForce = grant.Revision == g.Revision && !g.Status.Ended()
+		v.Grants = append(v.Grants, grant)
+	}
 	runs := []session.Run{run}
 	open, err := tx.OpenRuns(g.Session)
 	if err != nil {

@@ -236,12 +236,13 @@ type ApprovalView struct {
 	Effect     EffectView    `json:"effect"`
 	Unknown    []EffectView  `json:"unknown"` // operations whose outcome nobody knows, which the question is about as well
 	Options    []string      `json:"options"`
+	Always     string        `json:"always"` // what allow_always and reject_always would cover; "" when they are not offered
 	AskedAt    time.Time     `json:"askedAt"`
 }
 
 // ViewApproval shows a question with what it is about.
 func ViewApproval(tx Tx, p Approval) (ApprovalView, error) {
-	v := ApprovalView{ApprovalID: p.ID, SessionID: p.Session, RunID: p.Run, State: p.State, Unknown: []EffectView{}, Options: Options(p), AskedAt: p.AskedAt}
+	v := ApprovalView{ApprovalID: p.ID, SessionID: p.Session, RunID: p.Run, State: p.State, Unknown: []EffectView{}, Options: Options(p), Always: p.Always, AskedAt: p.AskedAt}
 	about := func(id EffectID) (EffectView, error) {
 		e, err := tx.Effect(id)
 		if err != nil {

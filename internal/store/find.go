@@ -15,6 +15,7 @@ const (
 	RecordGoal     Record = "goal"
 	RecordEffect   Record = "effect"
 	RecordApproval Record = "approval"
+	RecordRule     Record = "rule"
 )
 
 // The ids are hexadecimal digits and dashes, all of them before "~".
@@ -25,6 +26,7 @@ var findByID = map[Record]string{
 	RecordGoal:     `SELECT id FROM goals` + beginsWith,
 	RecordEffect:   `SELECT id FROM effects` + beginsWith,
 	RecordApproval: `SELECT id FROM approvals` + beginsWith,
+	RecordRule:     `SELECT id FROM rules` + beginsWith,
 }
 
 // Find lists the ids of a kind that begin with prefix, at most limit of them.
