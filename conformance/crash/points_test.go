@@ -42,6 +42,8 @@ func outside(name string) bool {
 var unreachable = map[string]string{
 	"store.backup": "a store of an older schema is needed and there is only one schema; the tests of the store die here with two",
 
+	"rule.added": "only the command line adds a rule without a question; TestRuleAdded dies here",
+
 	"mcp.sending":      withServer,
 	"mcp.written":      withServer,
 	"mcp.answer_read":  withServer,
@@ -68,6 +70,7 @@ var own = map[string]trial{
 	"prompt.accepted":          {play: storyPlay, check: toldOnce},
 	"recovery.decided":         {prelude: running(true), play: goalPlay, check: achieved},
 	"response.lost":            {play: says("please fault", "It works at last."), check: answered(0, "please fault")},
+	"rule.revoked":             {play: revokePlay, setup: always, check: answered(1, "please shell")},
 	"run.closed":               {play: cancelPlay, check: stopped},
 	"session.closed":           {play: closePlay, check: achieved},
 	"session.opened":           {play: closePlay, check: achieved},
