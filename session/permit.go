@@ -39,6 +39,7 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 		}
 		switch p.Option {
 		case OptionAllow, OptionAllowAlways:
+			c.effect.Plan.Permission = j.rule + "; answered " + p.Option
 			return &p, nil
 		case OptionHappened, OptionNotHappened:
 			if err := c.settleByPerson(ctx, p); err != nil {
@@ -145,7 +146,7 @@ func (c *call) ask(ctx context.Context, unknown []EffectID) (Approval, error) {
 	p := Approval{ID: ApprovalID(c.t.e.NewID()), Session: c.t.a.id, Run: c.t.run.ID, Effect: c.effect.ID, Unknown: unknown,
 		Binding: Binding(c.effect, c.t.sess, unknown), State: ApprovalPending, AskedAt: c.t.e.Now()}
 	if r, ok := Always(subjectOf(c.effect, c.t.sess, c.tool.Kind())); ok {
-		p.Always = r.Text()
+		p.Always = r.Offer()
 	}
 	var open []Approval
 	if err := c.t.e.Store.Read(ctx, func(tx Tx) (err error) { open, err = tx.OpenApprovals(c.t.a.id); return err }); err != nil {

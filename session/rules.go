@@ -248,11 +248,16 @@ func Stand(rules []Rule, b Subject) (Standing, RuleID) {
 }
 
 // Text says in words what a rule covers.
-func (r Rule) Text() string {
+func (r Rule) Text() string { return r.text("the command " + oneLine(r.Value)) }
+
+// Offer is Text beside the call that the rule would be made of, which is not said twice.
+func (r Rule) Offer() string { return r.text("this command line") }
+
+func (r Rule) text(command string) string {
 	what := ""
 	switch r.Kind {
 	case RuleCommand:
-		what = "exactly the command " + oneLine(r.Value)
+		what = "exactly " + command
 		if r.Programs != "" {
 			what += ", while the files it runs stay as they are"
 		}

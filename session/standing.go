@@ -27,7 +27,7 @@ func (e *Engine) stand(tx Tx, p Approval, option string, now time.Time) error {
 		return err
 	}
 	r, ok := Always(subjectOf(ef, s, it.Body.Tool.Kind))
-	if !ok || r.Text() != p.Always {
+	if !ok || r.Offer() != p.Always {
 		return fmt.Errorf("question %s no longer covers what it showed: %w", p.ID, ErrStale)
 	}
 	r.ID, r.Verdict, r.Approval, r.CreatedAt = RuleID(e.NewID()), verdict, p.ID, now

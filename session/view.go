@@ -161,6 +161,7 @@ type EffectView struct {
 	State        EffectState `json:"state"`
 	Fact         Fact        `json:"fact"`
 	SettledBy    SettledBy   `json:"settledBy"`
+	Permission   string      `json:"permission"` // why it was let happen: a rule of the policy, and what the user said
 	Note         string      `json:"note"`
 	ExitCode     *int        `json:"exitCode"`
 	CanSettle    bool        `json:"canSettle"` // a person may say what became of it
@@ -183,7 +184,7 @@ type SendView struct {
 // ViewEffect shows a journal record.
 func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 	v := EffectView{EffectID: e.ID, SessionID: e.Session, RunID: e.Run, Tool: e.Tool, Title: e.Plan.Title, Class: e.Class, State: e.State, Fact: e.Fact,
-		SettledBy: e.SettledBy, Note: e.Note, ExitCode: e.ExitCode, CanSettle: e.State != EffectSettled && e.Fact == FactUnknown, Sends: []SendView{},
+		SettledBy: e.SettledBy, Permission: e.Plan.Permission, Note: e.Note, ExitCode: e.ExitCode, CanSettle: e.State != EffectSettled && e.Fact == FactUnknown, Sends: []SendView{},
 		PlannedAt: e.PlannedAt, DispatchedAt: moment(e.DispatchedAt), SettledAt: moment(e.SettledAt)}
 	if v.Title == "" {
 		v.Title = e.Tool

@@ -125,7 +125,7 @@ func (s *script) must(want bool, text, answer string) {
 func TestRules_AllowAlways(t *testing.T) {
 	s := play(t)
 	s.must(true, "run echo ran >> out", "allow_always")
-	if title := s.q.last(); !strings.Contains(title, "[always: exactly the command echo ran >> out, in sessions of "+s.w.work+"]") {
+	if title := s.q.last(); !strings.Contains(title, "[always: exactly this command line, in sessions of "+s.w.work+"]") {
 		t.Errorf("the question does not say what always covers: %s", title)
 	}
 	s.must(false, "run echo ran >> out", "")
