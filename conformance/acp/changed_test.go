@@ -126,49 +126,121 @@ func TestChanged_UnchangedIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-// A file that changes between the answer and the start, in one process: the last look finds it. The change is made by the program that the
-// agent itself runs in between, to record the work tree.
-func TestChanged_RightBeforeTheStart(t *testing.T) {
+// between makes the program git, which the agent runs between a judgement and the start of a call to record the work tree, do something
+// first, once, when the file is there that it returns.
+func (w *world) between(script string) (armed string) {
+	w.t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("needs git; install it and run: go test -run TestChanged ./conformance/acp")
+		w.t.Skip("needs git; install it and run: go test -run TestChanged ./conformance/acp")
 	}
-	for call, file := range map[string]string{"run sh x.sh": "x.sh", `edit {"path":"x.sh","edits":[{"old":"# end","new":"echo ran >> out"}]}`: "x.sh"} {
+	if out, err := exec.Command(git, "init", "-q", w.work).CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	bin := filepath.Join(filepath.Dir(w.work), "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	armed = filepath.Join(bin, "armed")
+	text := "#!/bin/sh\nif rm '" + armed + "' 2>/dev/null; then " + script + "; fi\nexec " + git + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(text), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.env = append(w.env, "PATH="+bin+":"+os.Getenv("PATH"))
+	return armed
+}
+
+func arm(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that changes between the answer and the start, in one process: the last look finds it.
+func TestChanged_RightBeforeTheStart(t *testing.T) {
+	for call, wrote := range map[string]string{
+		"run sh x.sh": "echo first >> out\n# end\necho second >> out\n",
+		`edit {"path":"x.sh","edits":[{"old":"# end","new":"echo ran >> out"}]}`: "echo first >> out\necho ran >> out\necho second >> out\n",
+	} {
 		t.Run(strings.Fields(call)[0], func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, obeying)
-			if out, err := exec.Command(git, "init", "-q", w.work).CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			w.put(file, "echo first >> out\n# end\n", 0o755)
-			bin := filepath.Join(filepath.Dir(w.work), "bin")
-			if err := os.Mkdir(bin, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			armed := filepath.Join(bin, "armed")
-			between := "#!/bin/sh\nif rm " + armed + " 2>/dev/null; then echo 'echo second >> out' >> " + w.path(file) + "; fi\nexec " + git + " \"$@\"\n"
-			if err := os.WriteFile(filepath.Join(bin, "git"), []byte(between), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			w.env = append(w.env, "PATH="+bin+":"+os.Getenv("PATH"))
+			armed := w.between("echo 'echo second >> out' >> '" + w.path("x.sh") + "'")
+			w.put("x.sh", "echo first >> out\n# end\n", 0o755)
 			a := w.asking(unanswered)
 			session := a.NewSession(w.work)
 			id := a.Prompt(session, call)
 			first := question(t, a, 1)
-			if err := os.WriteFile(armed, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			arm(t, armed)
 			choose(a, first, "allow_once")
 			second := question(t, a, 2)
-			if w.file("out") != "" || strings.Contains(w.file(file), "echo ran") {
-				t.Fatalf("it happened: %q, %q", w.file("out"), w.file(file))
+			if w.file("out") != "" || strings.Contains(w.file("x.sh"), "echo ran") {
+				t.Fatalf("it happened: %q, %q", w.file("out"), w.file("x.sh"))
 			}
 			choose(a, second, "allow_once")
-			if got := stop(t, a, id); got != "end_turn" {
+			if got := stop(t, a, id); got != "end_turn" || w.file("x.sh") != wrote {
+				t.Errorf("stopped with %s, the file is %q", got, w.file("x.sh"))
+			}
+			if strings.HasPrefix(call, "run") && w.file("out") != "first\nsecond\n" {
+				t.Errorf("it wrote %q", w.file("out"))
+			}
+		})
+	}
+}
+
+// What is no longer allowed when the call is about to start does not start: a rule was revoked or made, the mode was changed.
+func TestChanged_PermissionRightBeforeTheStart(t *testing.T) {
+	plain, _, err := harness.Binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		answer string // "" when a rule allows it
+		change func(w *world, session string) string
+		asked  int
+		told   string
+	}{
+		"revoked":                  {"", func(w *world, _ string) string { return "rules revoke " + w.rules()[0].RuleID }, 1, "refused"},
+		"denied":                   {"", func(*world, string) string { return "rules add deny --command 'touch a' --cwd ''" }, 0, "rejects it"},
+		"denied after the answer":  {"allow_once", func(*world, string) string { return "rules add deny --command 'touch a' --cwd ''" }, 1, "rejects it"},
+		"planned after the answer": {"allow_once", func(_ *world, s string) string { return "sessions mode " + s + " plan" }, 1, "plan mode"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, obeying)
+			command := filepath.Join(filepath.Dir(w.work), "command")
+			armed := w.between("HOLDFAST_HOME='" + w.home + "' sh '" + command + "' >'" + command + ".out' 2>&1")
+			if c.answer == "" {
+				w.cli("rules", "add", "allow", "--command", "touch a")
+			}
+			q := &asks{answer: c.answer}
+			if c.answer == "" {
+				q.answer = "reject_once"
+			}
+			a := w.asking(q.permission)
+			session := a.NewSession(w.work)
+			if err := os.WriteFile(command, []byte("exec "+plain+" "+c.change(w, session)+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			arm(t, armed)
+			if got := stop(t, a, a.Prompt(session, "run touch a")); got != "end_turn" {
 				t.Errorf("stopped with %s", got)
 			}
-			if strings.HasPrefix(call, "run") && w.file("out") != "first\nsecond\n" || !strings.HasPrefix(call, "run") && !strings.Contains(w.file(file), "echo ran >> out\necho second") {
-				t.Errorf("it wrote %q and %q", w.file("out"), w.file(file))
+			if _, err := os.Stat(armed); err == nil {
+				t.Fatal("nothing was changed in between")
+			}
+			if _, err := os.Stat(w.path("a")); err == nil {
+				t.Error("it ran")
+			}
+			if n := q.next(""); n != c.asked {
+				t.Errorf("it asked %d times", n)
+			}
+			if reqs := w.requests(2); !strings.Contains(string(reqs[1].Body), c.told) {
+				t.Errorf("the model is told %s", reqs[1].Body)
+			}
+			if left := w.approvals(); len(left) != 0 {
+				t.Errorf("open are %+v", left)
 			}
 		})
 	}

@@ -59,29 +59,31 @@ func goalWorksAlone(t *testing.T, family string) {
 	}
 }
 
-// What was granted is for that goal: a prompt in the same session asks, and so does everything that was not granted.
+// What was granted is for that goal: a prompt in the same session asks, while the goal rests and after it has ended.
 func TestGrants_OnlyForTheGoal(t *testing.T) {
 	gate := make(chan struct{})
+	defer close(gate)
 	goal := pursuing(gate)
 	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
-		last := r.Messages[len(r.Messages)-1]
-		if strings.HasPrefix(last.Content, "write ") || strings.HasPrefix(last.Content, "run ") || len(r.Results()) > 0 && strings.Contains(string(r.Body), "prompt.txt") {
-			return obeying(r)
+		if strings.Contains(string(r.Body), "The user has set a goal") {
+			return goal(r)
 		}
-		return goal(r)
+		return obeying(r)
 	})
 	q := &asks{answer: "reject_once"}
 	a := w.asking(q.permission)
 	session := a.NewSession(w.work)
-	if got := stop(t, a, a.Prompt(session, `write {"path":"prompt.txt","content":"x\n"}`)); got != "end_turn" || q.next("reject_once") != 1 {
-		t.Errorf("a prompt before the goal stops with %s after %d questions", got, q.next("reject_once"))
-	}
-	other := a.NewSession(w.work)
 	createGoal(t, a, session, map[string]any{"grants": []any{map[string]any{"kind": "edit"}}})
-	if got := stop(t, a, a.Prompt(other, `write {"path":"prompt.txt","content":"x\n"}`)); got != "end_turn" || q.next("reject_once") != 2 {
-		t.Errorf("a prompt beside the goal stops with %s after %d questions", got, q.next("reject_once"))
+	w.requests(1)
+	for i, action := range []string{"pause", "end"} {
+		a.Must("update_goal", map[string]any{"sessionId": session, "action": action}, nil)
+		if got := stop(t, a, a.Prompt(session, `write {"path":"prompt.txt","content":"x\n"}`)); got != "end_turn" || q.next("reject_once") != i+1 {
+			t.Errorf("after %s a prompt stops with %s, and there were %d questions", action, got, q.next("reject_once"))
+		}
 	}
-	close(gate)
+	if w.file("prompt.txt") != "" {
+		t.Error("it wrote")
+	}
 }
 
 // A revision voids what was granted: nothing was said about the new objective.
