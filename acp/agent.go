@@ -21,8 +21,17 @@ type Backend struct {
 	Servers Servers
 	// Dead tells whether another process provably lives no more; nil says of nobody that it is dead.
 	Dead func(session.InstanceID) bool
+	// Park is how long a prompt stays open for an unanswered question; 0 means half an hour.
+	Park time.Duration
 	// ModelError says why no model can be used here, or nil.
 	ModelError func() error
+}
+
+func (b *Backend) parkAfter() time.Duration {
+	if b.Park > 0 {
+		return b.Park
+	}
+	return parkDefault
 }
 
 // Options of an agent.
@@ -37,6 +46,9 @@ type Options struct {
 	Now         func() time.Time
 	Log         zerolog.Logger
 }
+
+// parkDefault is how long a prompt stays open for an unanswered question.
+const parkDefault = 30 * time.Minute
 
 // Agent serves one client. Serve waits for every goroutine it started.
 type Agent struct {

@@ -55,8 +55,13 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 		call.Content = append(slices.Clone(call.Content), v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})
 		title += " [an outcome is unknown: " + strings.Join(titles, ", ") + "]"
 	}
+	if slices.Contains(session.Options(p), session.OptionAllowAlways) {
+		title += " [always: " + p.Always + "]"
+	} else if slices.Contains(session.Options(p), session.OptionNever) {
+		title += " [reject always: " + p.Always + "]"
+	}
 	call.Title = &title
-	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(unknown)}, nil
+	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(p, unknown)}, nil
 }
 
 func (f *follower) goalSuffix() string {
@@ -76,22 +81,35 @@ func clip(s string, n int) string {
 	return s
 }
 
+// shownOptions is how each answer is offered.
+var shownOptions = map[string]v1.PermissionOption{
+	session.OptionAllow:       {Name: "Allow once", Kind: v1.PermissionOptionKindAllowOnce},
+	session.OptionAllowAlways: {Name: "Allow always", Kind: v1.PermissionOptionKindAllowAlways},
+	session.OptionReject:      {Name: "Reject", Kind: v1.PermissionOptionKindRejectOnce},
+	session.OptionNever:       {Name: "Reject always", Kind: v1.PermissionOptionKindRejectAlways},
+	session.OptionHappened:    {Name: "%s happened", Kind: v1.PermissionOptionKindRejectOnce},
+	session.OptionNotHappened: {Name: "%s did not happen", Kind: v1.PermissionOptionKindRejectOnce},
+}
+
 // options are the answers a question takes. Where several outcomes are unknown, one answer says what became of the first of them, and the
 // question comes again for the next.
-func options(unknown []string) []v1.PermissionOption {
-	out := []v1.PermissionOption{
-		{OptionID: session.OptionAllow, Name: "Allow once", Kind: v1.PermissionOptionKindAllowOnce},
-		{OptionID: session.OptionReject, Name: "Reject", Kind: v1.PermissionOptionKindRejectOnce},
+func options(p session.Approval, unknown []string) []v1.PermissionOption {
+	happened, not := "The unknown operation", "It"
+	if len(unknown) > 1 {
+		happened = "“" + clip(unknown[0], 60) + "”"
+		not = happened
 	}
-	if len(unknown) > 0 {
-		which, it := "The unknown operation", "It"
-		if len(unknown) > 1 {
-			which = "“" + clip(unknown[0], 60) + "”"
-			it = which
+	var out []v1.PermissionOption
+	for _, id := range session.Options(p) {
+		o := shownOptions[id]
+		switch id {
+		case session.OptionHappened:
+			o.Name = fmt.Sprintf(o.Name, happened)
+		case session.OptionNotHappened:
+			o.Name = fmt.Sprintf(o.Name, not)
 		}
-		out = append(out,
-			v1.PermissionOption{OptionID: session.OptionHappened, Name: which + " happened", Kind: v1.PermissionOptionKindRejectOnce},
-			v1.PermissionOption{OptionID: session.OptionNotHappened, Name: it + " did not happen", Kind: v1.PermissionOptionKindRejectOnce})
+		o.OptionID = v1.PermissionOptionID(id)
+		out = append(out, o)
 	}
 	return out
 }

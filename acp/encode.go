@@ -220,6 +220,8 @@ func commandsUpdate() update {
 	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or status, pause, resume, end, verify, retry"}}
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{
 		{Name: "goal", Description: "Pursue an objective over many turns until an independent review accepts it", Input: hint},
+		{Name: "rules", Description: "List your standing answers, or revoke one",
+			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "revoke ID"}}},
 		{Name: "status", Description: "Say where the goal stands"},
 		{Name: "stop", Description: "Stop everything in this session, background commands too",
 			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "all, for every session"}}},

@@ -19,8 +19,6 @@ const (
 	quiet = 500 * time.Millisecond
 	// confirmWithin is how long a cancelled prompt waits for the owner to stop before it is answered all the same.
 	confirmWithin = time.Second
-	// parkAfter is how long a prompt stays open for an unanswered question.
-	parkAfter = 30 * time.Minute
 	// burst is how long a prompt that started a Goal stays open, so that the client's Stop button works.
 	burst = 10 * time.Minute
 	// steerWithin: a prompt this soon after a cancelled answer is one act with the cancel.
@@ -538,7 +536,7 @@ func (f *follower) approval(p session.Approval, again bool) {
 			f.fail(err, "storing an answer failed")
 		}
 	})
-	f.after(parkAfter, func() { f.park(p) })
+	f.after(f.b.parkAfter(), func() { f.park(p) })
 }
 
 // park ends the prompts that wait for a question nobody answers here. The question stays open, and a later answer continues the run.

@@ -36,7 +36,7 @@ type goalParams struct {
 	Cwd                    string              `json:"cwd"`
 	Objective              string              `json:"objective"`
 	Mode                   *string             `json:"mode"`
-	Grants                 json.RawMessage     `json:"grants"`
+	Grants                 []goals.Grant       `json:"grants"`
 	Budget                 json.RawMessage     `json:"budget"`
 	Requirements           []goals.Requirement `json:"requirements"`
 	IdempotencyKey         string              `json:"idempotencyKey"`
@@ -51,8 +51,6 @@ type goalParams struct {
 // unsupported refuses members that would otherwise be ignored silently.
 func (p goalParams) unsupported() error {
 	switch {
-	case present(p.Grants):
-		return &invalid{"grants", "grants are not available in this version; each call asks as the session's mode says"}
 	case present(p.Budget):
 		return &invalid{"budget", "budgets are not available in this version; a goal is unlimited"}
 	case p.Mode != nil:
@@ -90,7 +88,7 @@ func (a *Agent) createGoal(ctx context.Context, b *Backend, req *rpc.Request) er
 		defer a.publish(b, s, s.LastSeq, nil)
 	}
 	v, err := b.Goals.Create(ctx, goals.CreateParams{Session: p.SessionID, Objective: p.Objective, Requirements: p.Requirements,
-		IdempotencyKey: p.IdempotencyKey, Replace: p.Replace})
+		Grants: p.Grants, IdempotencyKey: p.IdempotencyKey, Replace: p.Replace})
 	if err != nil {
 		return err
 	}
@@ -130,6 +128,9 @@ func (a *Agent) updateGoal(ctx context.Context, b *Backend, req *rpc.Request) er
 	if err := p.unsupported(); err != nil {
 		return err
 	}
+	if len(p.Grants) > 0 {
+		return &invalid{"grants", "grants are given when a goal is created"}
+	}
 	if p.GoalID == "" && p.SessionID == "" {
 		return &invalid{"sessionId", "name a goal or a session"}
 	}
@@ -149,7 +150,7 @@ type slash struct{ name, rest string }
 func command(text string) (slash, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch name {
-	case "/goal", "/status", "/stop":
+	case "/goal", "/status", "/stop", "/rules":
 		return slash{name, strings.TrimSpace(rest)}, true
 	}
 	return slash{}, false
@@ -159,6 +160,9 @@ func command(text string) (slash, bool) {
 func (s slash) action() string {
 	if s.name == "/stop" {
 		return "stop"
+	}
+	if s.name == "/rules" {
+		return "rules"
 	}
 	first, _, _ := strings.Cut(s.rest, " ")
 	if s.name == "/status" || s.rest == "" || first == "status" {
@@ -184,7 +188,10 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 		v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text, ShownID: shown})
 		return v.GoalID, statusLine(v), err
 	case "stop":
-		line, err := stopCommand(ctx, b, id, s.rest)
+		line, err = stopCommand(ctx, b, id, s.rest)
+		return "", line, err
+	case "rules":
+		line, err = s.rules(ctx, b, id)
 		return "", line, err
 	case "status":
 		v, err := b.Goals.Get(ctx, "", id)

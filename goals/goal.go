@@ -44,6 +44,7 @@ type Goal struct {
 	Feedback     string // what the last review found missing
 	// CancelCommand is the cancel that paused the Goal, so that a prompt right behind it can undo just that.
 	CancelCommand  string
+	Grants         []Grant // given at creation; each counts for one revision
 	IdempotencyKey string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time

@@ -27,6 +27,7 @@ type CreateParams struct {
 	Mode           session.Mode
 	Objective      string
 	Requirements   []Requirement
+	Grants         []Grant
 	IdempotencyKey string
 	Replace        bool
 	SparesStops    bool // a program asks, which may not replace what the user has stopped
@@ -58,6 +59,9 @@ func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
 			return View{}, err
 		}
 		made, p.Session = &draft, draft.ID
+	}
+	if p.Grants, err = s.grants(ctx, p, made); err != nil {
+		return View{}, err
 	}
 	var g Goal
 	err = e.Store.Commit(ctx, "goal.created", func(stx session.Tx) error {
@@ -104,18 +108,18 @@ func repeated(tx Tx, p CreateParams, reqs []Requirement) (*Goal, error) {
 		if s.Cwd != p.Cwd {
 			return nil, fmt.Errorf("%w: goal %s in %s was created with it", ErrKeyReused, g.ID, s.Cwd)
 		}
-		return &g, sameBody(tx, g, reqs)
+		return &g, sameBody(tx, g, reqs, p.Grants)
 	}
 	return nil, nil
 }
 
 // sameBody fails when a key comes back with another request. The first revision is what the key was used for.
-func sameBody(tx Tx, g Goal, reqs []Requirement) error {
+func sameBody(tx Tx, g Goal, reqs []Requirement, grants []Grant) error {
 	old, err := tx.Requirements(g.ID, 1)
 	if err != nil {
 		return err
 	}
-	same := len(old) == len(reqs)
+	same := len(old) == len(reqs) && sameGrants(g.Grants, grants)
 	for i := 0; same && i < len(reqs); i++ {
 		a, b := old[i], reqs[i]
 		same = a.ID == b.ID && a.Kind == b.Kind && a.Text == b.Text && a.Command == b.Command && a.Path == b.Path && a.Pattern == b.Pattern
@@ -128,16 +132,16 @@ func sameBody(tx Tx, g Goal, reqs []Requirement) error {
 
 // create is Create inside a transaction.
 func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func() string) (Goal, error) {
-	if p.IdempotencyKey != "" {
-		if g, err := tx.GoalByKey(p.Session, p.IdempotencyKey); err == nil {
-			return g, sameBody(tx, g, reqs)
-		} else if !errors.Is(err, session.ErrNotFound) {
-			return Goal{}, err
-		}
-	}
 	sess, err := tx.Session(p.Session)
 	if err != nil {
 		return Goal{}, err
+	}
+	if p.IdempotencyKey != "" {
+		if g, err := tx.GoalByKey(p.Session, p.IdempotencyKey); err == nil {
+			return g, sameBody(tx, g, reqs, p.Grants)
+		} else if !errors.Is(err, session.ErrNotFound) {
+			return Goal{}, err
+		}
 	}
 	old, err := tx.OpenGoal(p.Session)
 	switch {
@@ -166,7 +170,7 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 		}
 	}
 	g := Goal{ID: newID(), Session: p.Session, Run: session.RunID(newID()), Revision: 1, ControlVersion: 1, Objective: p.Objective,
-		Status: Active, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
+		Status: Active, Grants: p.Grants, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
 	run := session.Run{ID: g.Run, Session: p.Session, Kind: session.RunGoal, Desired: session.DesiredRun, Phase: session.PhaseQueued,
 		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now}
 	if err := tx.InsertRun(run); err != nil {

@@ -16,7 +16,7 @@ type stateTool struct {
 	name, about, schema string
 	class               session.Class
 	last                bool // a call of it ends the turn
-	check               func(args []byte) (title string, err error)
+	check               func(env session.ToolEnv, args []byte) (title string, err error)
 	apply               func(tx Tx, c session.CallContext, args []byte) (string, error)
 }
 
@@ -30,8 +30,8 @@ func (t stateTool) Kind() session.Kind   { return session.KindThink }
 func (t stateTool) Version() string      { return "1" }
 func (t stateTool) EndsTurn() bool       { return t.last }
 
-func (t stateTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
-	title, err := t.check(args)
+func (t stateTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
+	title, err := t.check(env, args)
 	if err != nil {
 		return session.Plan{}, &session.ToolError{Message: t.name + ": " + err.Error()}
 	}
@@ -66,6 +66,7 @@ func strict(args []byte, v any) error {
 type createArgs struct {
 	Objective    string        `json:"objective"`
 	Requirements []Requirement `json:"requirements"`
+	Grants       []Grant       `json:"grants"`
 }
 
 type updateArgs struct {
@@ -87,14 +88,24 @@ var createTool = stateTool{
 		"wants that; never for an ordinary request.",
 	schema: `{"type":"object","properties":{"objective":{"type":"string","description":"The user's own words."},"requirements":{"type":"array","items":` +
 		`{"type":"object","properties":{"id":{"type":"string"},"kind":{"type":"string","enum":["command","file","semantic"]},"text":{"type":"string"},` +
-		`"command":{"type":"string"},"path":{"type":"string"},"pattern":{"type":"string"}},"required":["kind"]}}},"required":["objective"]}`,
-	check: func(args []byte) (string, error) {
+		`"command":{"type":"string"},"path":{"type":"string"},"pattern":{"type":"string"}},"required":["kind"]}},"grants":{"type":"array","description":` +
+		`"What the goal's own work may do without asking, if the user wants that: file edits in a directory, commands that begin with some words.",` +
+		`"items":{"type":"object","properties":{"kind":{"type":"string","enum":["edit","command"]},"path":{"type":"string"},"command":{"type":"string"}},` +
+		`"required":["kind"]}}},"required":["objective"]}`,
+	check: func(env session.ToolEnv, args []byte) (string, error) {
 		var in createArgs
 		if err := json.Unmarshal(args, &in); err != nil {
 			return "", err
 		}
-		_, err := check(CreateParams{Objective: in.Objective, Requirements: in.Requirements})
-		return "Create goal: " + firstLine(in.Objective), err
+		if _, err := check(CreateParams{Objective: in.Objective, Requirements: in.Requirements}); err != nil {
+			return "", err
+		}
+		title := "Create goal: " + firstLine(in.Objective)
+		grants, err := checkGrants(in.Grants, env.Cwd, env.Roots)
+		if len(grants) > 0 {
+			title += " (without asking: " + grantsText(grants) + ")"
+		}
+		return title, err
 	},
 	apply: func(tx Tx, c session.CallContext, args []byte) (string, error) {
 		var in createArgs
@@ -104,6 +115,9 @@ var createTool = stateTool{
 		p := CreateParams{Session: c.Session.ID, Objective: in.Objective, Requirements: in.Requirements}
 		reqs, err := check(p)
 		if err != nil {
+			return "", &session.ToolError{Message: err.Error()}
+		}
+		if p.Grants, err = checkGrants(in.Grants, c.Session.Cwd, c.Session.Roots); err != nil {
 			return "", &session.ToolError{Message: err.Error()}
 		}
 		g, err := create(tx, p, reqs, c.Now, c.NewID)
@@ -118,7 +132,7 @@ var getTool = stateTool{
 	name: "get_goal", class: session.ReadOnly,
 	about:  "Read the current goal: objective, requirements with their results, state and usage.",
 	schema: `{"type":"object","properties":{}}`,
-	check:  func([]byte) (string, error) { return "Read the goal", nil },
+	check:  func(session.ToolEnv, []byte) (string, error) { return "Read the goal", nil },
 	apply: func(tx Tx, c session.CallContext, _ []byte) (string, error) {
 		all, err := tx.Goals(c.Session.ID)
 		if err != nil || len(all) == 0 {
@@ -136,7 +150,7 @@ var updateTool = stateTool{
 		"(requirementId, callId).",
 	schema: `{"type":"object","properties":{"action":{"type":"string","enum":["candidate","blocker","evidence"]},"text":{"type":"string"},` +
 		`"requirementId":{"type":"string"},"callId":{"type":"string"}},"required":["action"]}`,
-	check: func(args []byte) (string, error) {
+	check: func(_ session.ToolEnv, args []byte) (string, error) {
 		var in updateArgs
 		if err := strict(args, &in); err != nil {
 			return "", err
@@ -239,7 +253,7 @@ func ReviewTool(judge func() string) session.Tool {
 		schema: `{"type":"object","properties":{"requirements":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string"},"result":` +
 			`{"type":"string","enum":["met","unmet","unknown"]},"evidence":{"type":"array","items":{"type":"string"}},"reason":{"type":"string"}},` +
 			`"required":["id","result"]}}},"required":["requirements"]}`,
-		check: func(args []byte) (string, error) {
+		check: func(_ session.ToolEnv, args []byte) (string, error) {
 			var in submission
 			return "Submit the review", strict(args, &in)
 		},

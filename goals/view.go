@@ -29,6 +29,7 @@ type View struct {
 	CanRetry       bool              `json:"canRetry"`
 	Feedback       string            `json:"feedback"` // what the last review found missing, or why the goal was revised
 	Requirements   []Requirement     `json:"requirements"`
+	Grants         []Grant           `json:"grants"` // what its own work may do without asking
 	Todo           []struct{}        `json:"todo"`   // always empty in this version
 	Budget         *struct{}         `json:"budget"` // always null in this version: unlimited
 	Usage          UsageView         `json:"usage"`
@@ -177,9 +178,13 @@ func view(tx Tx, id string, history bool) (View, error) {
 		reqs[i].Evidence = append([]string{}, reqs[i].Evidence...)
 	}
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
+		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Grants: []Grant{}, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
 	if g.Status != Achieved {
 		v.Feedback = g.Feedback
+	}
+	for _, grant := range g.Grants {
+		grant.InForce = grant.Revision == g.Revision && !g.Status.Ended()
+		v.Grants = append(v.Grants, grant)
 	}
 	runs := []session.Run{run}
 	open, err := tx.OpenRuns(g.Session)

@@ -123,7 +123,7 @@ func (c *call) once(ctx context.Context) error {
 	if c.effect.State == EffectDispatched {
 		return c.reattach(ctx)
 	}
-	plan, err := c.tool.Plan(c.env, json.RawMessage(tc.Args))
+	plan, err := c.planned()
 	if err != nil {
 		return c.refuse(ctx, safeText(err), Approval{})
 	}
@@ -160,6 +160,26 @@ func (c *call) once(ctx context.Context) error {
 	return c.dispatch(ctx, *approval, prepared)
 }
 
+// planned is the tool's plan for the call, with the files that decide what it does as they are now.
+func (c *call) planned() (Plan, error) {
+	plan, err := c.tool.Plan(c.env, json.RawMessage(c.item.Body.Tool.Args))
+	if w, ok := c.tool.(Witness); ok && err == nil {
+		plan.Programs = w.Programs(c.env, plan)
+	}
+	return plan, err
+}
+
+// moved tells whether what the call was judged by is no longer there: a file it edits or runs has changed since.
+func (c *call) moved() bool {
+	if _, external := c.tool.(Preparer); external {
+		return false // its own preparation looks
+	}
+	now, err := c.planned()
+	e := c.effect
+	e.Plan = now
+	return err != nil || Binding(e, c.t.sess, nil) != Binding(c.effect, c.t.sess, nil)
+}
+
 // builtin is a call of a tool that needs nothing prepared.
 type builtin struct{ c *call }
 
@@ -180,10 +200,10 @@ func (t *turn) env(id EffectID) ToolEnv {
 func (c *call) refuse(ctx context.Context, why string, approval Approval) error {
 	f := Finding{Fact: FactNotStarted, By: SettledByResult, Output: &Output{Text: why, IsError: true}}
 	return c.settle(ctx, "effect.refused", f, func(tx Tx, _ *Finding) error {
-		if approval.ID == "" {
-			return nil
+		if approval.ID != "" {
+			return consume(tx, approval.ID, c.t.e.Now())
 		}
-		return consume(tx, approval.ID, c.t.e.Now())
+		return c.withdraw(tx)
 	})
 }
 
@@ -232,6 +252,9 @@ func (c *call) dispatch(ctx context.Context, approval Approval, p Prepared) erro
 	if err := c.t.recordEntry(ctx); err != nil {
 		return err
 	}
+	if c.moved() {
+		return errRedefined
+	}
 	err := c.t.commit(ctx, "effect.dispatched", func(tx Tx) error {
 		now := c.t.e.Now()
 		run, err := tx.Run(c.t.run.ID)
@@ -240,6 +263,9 @@ func (c *call) dispatch(ctx context.Context, approval Approval, p Prepared) erro
 		}
 		if run.Desired != DesiredRun {
 			return errNotWanted // a stop was accepted first: the call never happens
+		}
+		if err := c.holds(tx, approval); err != nil {
+			return err
 		}
 		if approval.ID != "" {
 			if err := consume(tx, approval.ID, now); err != nil {

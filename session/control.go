@@ -335,7 +335,8 @@ func VoidApprovals(tx Tx, id SessionID, now time.Time) error {
 	return nil
 }
 
-// Answer stores a person's answer to a question. A second one is ErrAnswered.
+// Answer stores a person's answer to a question. The same answer once more changes nothing; another one is an *AnsweredError, and a
+// question that was taken back ErrAnswered.
 func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error {
 	var session SessionID
 	err := e.Store.Commit(ctx, "approval.answered", func(tx Tx) error {
@@ -344,13 +345,22 @@ func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error
 			return err
 		}
 		session = p.Session
-		if p.State != ApprovalPending {
+		switch {
+		case p.State == ApprovalPending:
+		case p.State == ApprovalVoid:
 			return ErrAnswered
+		case p.Option == option:
+			return nil
+		default:
+			return &AnsweredError{p.Option}
 		}
 		if !slices.Contains(Options(p), option) {
 			return &OptionError{option, Options(p)}
 		}
 		now := e.Now()
+		if err := e.stand(tx, p, option, now); err != nil {
+			return err
+		}
 		p.State, p.Option, p.AnsweredBy, p.AnsweredAt = ApprovalAnswered, option, e.Self.ID, now
 		if err := tx.UpdateApproval(p, now); err != nil {
 			return err
@@ -366,10 +376,18 @@ func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error
 
 // Options are the answers that a question takes.
 func Options(p Approval) []string {
-	if len(p.Unknown) > 0 {
-		return []string{OptionAllow, OptionReject, OptionHappened, OptionNotHappened}
+	out := []string{OptionAllow}
+	if p.Always != "" && len(p.Unknown) == 0 { // nothing allows beforehand what an unknown outcome asks about
+		out = append(out, OptionAllowAlways)
 	}
-	return []string{OptionAllow, OptionReject}
+	out = append(out, OptionReject)
+	if p.Always != "" {
+		out = append(out, OptionNever)
+	}
+	if len(p.Unknown) > 0 {
+		out = append(out, OptionHappened, OptionNotHappened)
+	}
+	return out
 }
 
 // OptionError: the answer was not offered.

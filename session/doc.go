@@ -17,6 +17,7 @@
 //	I5: a run has at most one running attempt, and a continuation key admits one attempt.
 //	I6: a stop is committed before it is acknowledged; nothing but the user's own act makes stopped work wanted again.
 //	I7: an approval is bound to what it was asked about, answered by a person and consumed once, in the transaction that dispatches.
+//	    What is allowed without one, by a rule, a grant or the mode, is judged again in that transaction.
 //	I8: stored history is never edited; what the model sees is a projection of it.
 //	I9: while an effect of the conversation is unknown, only trusted readers run without a one-time approval.
 package session

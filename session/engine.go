@@ -124,6 +124,8 @@ type Hooks interface {
 	Cancelled(tx Tx, s SessionID, command string, now time.Time) error
 	// Uncancelled undoes that change and nothing else, for a prompt that follows the cancel at once.
 	Uncancelled(tx Tx, s SessionID, command string, now time.Time) error
+	// Grants are what the user allowed beforehand for a run, as it is wanted now.
+	Grants(tx Tx, r Run) ([]Rule, error)
 }
 
 // Recoverer decides how inherited work goes on; see package recovery.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,20 +16,21 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 		if err := c.t.lookAgain(ctx); err != nil {
 			return nil, err
 		}
-		ruling, rule, unknown, err := c.judge(ctx)
+		j, err := c.judge(ctx)
 		if err != nil {
 			return nil, err
 		}
-		switch ruling {
+		switch j.ruling {
 		case Allow:
 			return &Approval{}, nil
 		case Refuse:
-			return nil, c.refuse(ctx, "Not allowed: "+rule[3:]+".", Approval{})
+			_, why, _ := strings.Cut(j.rule, " ")
+			return nil, c.refuse(ctx, "Not allowed: "+why+".", Approval{})
 		}
 		if name := c.missing(ctx); name != "" {
 			return nil, MissingServer(name) // nobody is asked about what cannot be done
 		}
-		p, err := c.ask(ctx, unknown)
+		p, err := c.ask(ctx, j.unknown)
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +41,8 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 			continue // taken back while the work is still wanted: judge anew
 		}
 		switch p.Option {
-		case OptionAllow:
+		case OptionAllow, OptionAllowAlways:
+			c.effect.Plan.Permission = j.rule + "; answered " + p.Option
 			return &p, nil
 		case OptionHappened, OptionNotHappened:
 			if err := c.settleByPerson(ctx, p); err != nil {
@@ -59,25 +62,74 @@ func (c *call) missing(ctx context.Context) string {
 	return c.t.e.Toolbox.Missing(ctx, c.t.sess, c.effect.Tool)
 }
 
+// judgement is what the policy says of a call.
+type judgement struct {
+	ruling  Ruling
+	rule    string
+	by      RuleID
+	unknown []EffectID
+}
+
+// why is the judgement as the journal keeps it.
+func (j judgement) why() string {
+	if j.by == "" {
+		return j.rule
+	}
+	return j.rule + " (" + string(j.by) + ")"
+}
+
 // judge puts the facts of the call before the policy.
-func (c *call) judge(ctx context.Context) (Ruling, string, []EffectID, error) {
-	var unknown []EffectID
-	err := c.t.e.Store.Read(ctx, func(tx Tx) error {
-		s, err := tx.Session(c.t.a.id)
-		if err != nil {
-			return err
-		}
-		c.t.sess = s // the mode may have changed
-		unknown, err = UnknownOf(tx, c.t.a.id)
-		return err
-	})
+func (c *call) judge(ctx context.Context) (j judgement, err error) {
+	err = c.t.e.Store.Read(ctx, func(tx Tx) (err error) { j, err = c.judgeIn(tx); return err })
 	if err != nil {
 		// What cannot be read cannot be allowed.
-		return Refuse, "", nil, fmt.Errorf("read what is unsettled: %w", err)
+		return judgement{ruling: Refuse}, fmt.Errorf("read what decides about a call: %w", err)
 	}
-	ruling, rule := Permit(PolicyInput{Mode: c.t.sess.Mode, Class: c.effect.Class, Kind: c.tool.Kind(), Unknown: len(unknown) > 0,
-		Reviewer: c.t.setup.Reviewer, FromCode: c.item.Body.Tool.ByCode})
-	return ruling, rule, unknown, nil
+	c.effect.Plan.Permission = j.why()
+	return j, nil
+}
+
+func (c *call) judgeIn(tx Tx) (j judgement, err error) {
+	s, err := tx.Session(c.t.a.id)
+	if err != nil {
+		return j, err
+	}
+	c.t.sess = s // the mode may have changed
+	if j.unknown, err = UnknownOf(tx, c.t.a.id); err != nil {
+		return j, err
+	}
+	rules, err := tx.Rules()
+	if err != nil {
+		return j, err
+	}
+	run, err := tx.Run(c.t.run.ID)
+	if err != nil {
+		return j, err
+	}
+	grants, err := c.t.e.Hooks.Grants(tx, run)
+	if err != nil {
+		return j, err
+	}
+	var standing Standing
+	standing, j.by = Stand(append(rules, grants...), subjectOf(c.effect, s, c.tool.Kind()))
+	j.ruling, j.rule = Permit(PolicyInput{Mode: s.Mode, Class: c.effect.Class, Kind: c.tool.Kind(), Unknown: len(j.unknown) > 0,
+		Reviewer: c.t.setup.Reviewer, FromCode: c.item.Body.Tool.ByCode, Standing: standing})
+	return j, nil
+}
+
+// holds tells whether what was decided about the call is still so, in the transaction that dispatches it: a rule may have been made or
+// revoked meanwhile, the goal revised, the mode changed, another outcome lost.
+func (c *call) holds(tx Tx, approval Approval) error {
+	j, err := c.judgeIn(tx)
+	switch {
+	case err != nil:
+		return err
+	case approval.ID == "" && j.ruling != Allow, j.ruling == Refuse:
+		return errRedefined
+	case approval.ID != "" && Binding(c.effect, c.t.sess, j.unknown) != approval.Binding:
+		return errRedefined
+	}
+	return nil
 }
 
 // UnknownOf lists the effects of a conversation whose outcome is unknown.
@@ -96,6 +148,9 @@ func UnknownOf(tx Tx, id SessionID) ([]EffectID, error) {
 func (c *call) ask(ctx context.Context, unknown []EffectID) (Approval, error) {
 	p := Approval{ID: ApprovalID(c.t.e.NewID()), Session: c.t.a.id, Run: c.t.run.ID, Effect: c.effect.ID, Unknown: unknown,
 		Binding: Binding(c.effect, c.t.sess, unknown), State: ApprovalPending, AskedAt: c.t.e.Now()}
+	if r, ok := Always(subjectOf(c.effect, c.t.sess, c.tool.Kind())); ok {
+		p.Always = r.Offer()
+	}
 	var open []Approval
 	if err := c.t.e.Store.Read(ctx, func(tx Tx) (err error) { open, err = tx.OpenApprovals(c.t.a.id); return err }); err != nil {
 		return p, fmt.Errorf("look for the question: %w", err)
@@ -121,6 +176,23 @@ func (c *call) ask(ctx context.Context, unknown []EffectID) (Approval, error) {
 		return tx.InsertApproval(p)
 	})
 	return p, err
+}
+
+// withdraw takes back a question about a call that will not happen any more.
+func (c *call) withdraw(tx Tx) error {
+	open, err := tx.OpenApprovals(c.t.a.id)
+	if err != nil {
+		return err
+	}
+	for _, p := range open {
+		if p.Effect == c.effect.ID {
+			p.State = ApprovalVoid
+			if err := tx.UpdateApproval(p, c.t.e.Now()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // await blocks until the question is answered, the work is stopped, or user input goes first.
@@ -210,5 +282,12 @@ func SettleByPerson(tx Tx, id EffectID, happened bool, note string, by InstanceI
 	return SettleFinding(tx, id, f, now)
 }
 
-// ErrAnswered: the question was answered before.
+// ErrAnswered: the question was taken back, or answered before in another way.
 var ErrAnswered = errors.New("the question was already answered or is no longer open")
+
+// AnsweredError is ErrAnswered with the answer that counts.
+type AnsweredError struct{ Option string }
+
+func (e *AnsweredError) Error() string { return "the question was already answered: " + e.Option }
+
+func (e *AnsweredError) Unwrap() error { return ErrAnswered }

@@ -23,9 +23,10 @@ type PolicyInput struct {
 	Mode     Mode
 	Class    Class
 	Kind     Kind
-	Unknown  bool // effects of this conversation with an unknown outcome stand unsettled
-	Reviewer bool // the call belongs to a review, which may only read
-	FromCode bool // the call was planned by code as evidence, not by a model
+	Unknown  bool     // effects of this conversation with an unknown outcome stand unsettled
+	Reviewer bool     // the call belongs to a review, which may only read
+	FromCode bool     // the call was planned by code as evidence, not by a model
+	Standing Standing // what the user's rules and grants say
 }
 
 // Permit rules on a call and names the rule.
@@ -37,12 +38,27 @@ func Permit(in PolicyInput) (Ruling, string) {
 		return Refuse, "P2 a review only reads"
 	case in.Mode == ModePlan:
 		return Refuse, "P3 plan mode only reads"
+	case in.Standing == StandingDeny:
+		return Refuse, "P7 a rule of the user rejects it"
 	case in.Unknown:
 		return Question, "P4 an unknown outcome stands"
+	case in.Standing == StandingAsk:
+		return Question, "P8 a rule of the user asks"
 	case in.Mode == ModeEdit && in.Kind == KindEdit && in.Class == StateProbe:
 		return Allow, "P5 edit mode lets file edits through"
+	case !in.known():
+		return Question, "P6 everything else asks"
+	case in.Standing == StandingAllow:
+		return Allow, "P9 a rule of the user allows it"
+	case in.Standing == StandingGranted:
+		return Allow, "P10 granted when the goal was set"
 	}
 	return Question, "P6 everything else asks"
+}
+
+// known tells whether this binary knows what it is asked about. What it does not, for example from a store of a newer one, no rule allows.
+func (in PolicyInput) known() bool {
+	return slices.Contains(Modes, in.Mode) && slices.Contains([]Class{Idempotent, StateProbe, Unknown}, in.Class)
 }
 
 // Binding is what an approval is bound to: a changed one needs a fresh question.
@@ -52,6 +68,9 @@ func Binding(e Effect, s Session, unknown []EffectID) string {
 	parts := []string{e.ArgsDigest, e.Tool, e.Version, string(e.Class), strings.Join(s.Roots, "\x00"), fmt.Sprint(ids)}
 	for _, f := range e.Plan.Files {
 		parts = append(parts, f.Path, f.Before, f.After)
+	}
+	for _, f := range e.Plan.Programs {
+		parts = append(parts, f.Path, f.Digest)
 	}
 	return Digest(parts...)
 }

@@ -14,6 +14,7 @@ var update = flag.Bool("update", false, "rewrite testdata/*.golden")
 
 var (
 	everyClass = []Class{ReadOnly, Idempotent, StateProbe, Unknown}
+	everyStand = []Standing{StandingNone, StandingAllow, StandingGranted, StandingAsk, StandingDeny}
 	everyKind  = []Kind{KindRead, KindEdit, KindSearch, KindExecute, KindThink, KindOther}
 )
 
@@ -27,7 +28,9 @@ func everyInput(modes []Mode, classes []Class, kinds []Kind) []PolicyInput {
 				for _, unknown := range bools {
 					for _, reviewer := range bools {
 						for _, code := range bools {
-							all = append(all, PolicyInput{mode, class, kind, unknown, reviewer, code})
+							for _, standing := range everyStand {
+								all = append(all, PolicyInput{mode, class, kind, unknown, reviewer, code, standing})
+							}
 						}
 					}
 				}
@@ -76,8 +79,12 @@ func checkRuling(t *testing.T, in PolicyInput, ruling Ruling) {
 		t.Errorf("%+v: plan mode does not refuse a change: %s", in, ruling)
 	case !reads && in.Reviewer && !in.FromCode && ruling != Refuse:
 		t.Errorf("%+v: a reviewer's change is not refused: %s", in, ruling)
-	case in.Class == Unknown && ruling == Allow:
-		t.Errorf("%+v: a call with an unprovable outcome is allowed without a question", in)
+	case !reads && in.Standing == StandingDeny && ruling != Refuse:
+		t.Errorf("%+v: what the user rejects is not refused: %s", in, ruling)
+	case !reads && in.Standing == StandingAsk && ruling == Allow:
+		t.Errorf("%+v: what the user wants to be asked about is allowed", in)
+	case in.Class == Unknown && ruling == Allow && in.Standing != StandingAllow && in.Standing != StandingGranted:
+		t.Errorf("%+v: a call with an unprovable outcome is allowed and nobody said so", in)
 	}
 }
 

@@ -312,9 +312,11 @@ const (
 // Option ids of an approval.
 const (
 	OptionAllow       = "allow_once"
+	OptionAllowAlways = "allow_always" // also makes a rule of it
 	OptionReject      = "reject_once"
-	OptionHappened    = "it_happened" // settles the first of the unknown effects that the question names
-	OptionNotHappened = "it_did_not"  // the same, the other way
+	OptionNever       = "reject_always" // the same for a refusal
+	OptionHappened    = "it_happened"   // settles the first of the unknown effects that the question names
+	OptionNotHappened = "it_did_not"    // the same, the other way
 )
 
 // Approval is one durable question to the user about one call.
@@ -325,6 +327,7 @@ type Approval struct {
 	Effect     EffectID
 	Binding    string     // digest over arguments, implementation, scope and the unknown set
 	Unknown    []EffectID // unknown effects named in the question
+	Always     string     // what a standing answer would cover, in words; "" when none is offered
 	State      ApprovalState
 	Option     string
 	AnsweredBy InstanceID

@@ -114,6 +114,13 @@ type Tx interface {
 	// PendingApprovals lists the pending ones of every session, oldest first.
 	PendingApprovals() ([]Approval, error)
 
+	InsertRule(Rule) error
+	// RevokeRule ends a rule; false when it had ended before.
+	RevokeRule(RuleID, time.Time) (bool, error)
+	Rule(RuleID) (Rule, error)
+	// Rules lists the rules that were not revoked, oldest first.
+	Rules() ([]Rule, error)
+
 	InsertCommand(Command) error
 	Command(id string) (Command, error)
 	// Consume marks a command as acted on; false when it was already.

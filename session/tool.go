@@ -67,6 +67,21 @@ type Plan struct {
 	External  *External       `json:"external,omitempty"` // the call goes to an external server
 	// Background is the background command that the call is about. One that it starts gets its name when the call is dispatched.
 	Background *BackgroundRef `json:"background,omitempty"`
+	// Programs are files below the roots that a command names as what it runs, as they are now.
+	Programs []FileState `json:"programs,omitempty"`
+	// Permission is why the call may happen: the policy's rule, and what the user said.
+	Permission string `json:"permission,omitempty"`
+}
+
+// Witness is a tool that can tell which files decide what a call does, besides its arguments.
+type Witness interface {
+	Programs(env ToolEnv, plan Plan) []FileState
+}
+
+// FileState is a file and its digest: "sha256:<hex>", "absent", or a word for what cannot be read.
+type FileState struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
 }
 
 // FileChange is one intended file write with the digests that prove its outcome. A digest is "sha256:<hex>", or "absent".

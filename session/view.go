@@ -166,6 +166,7 @@ type EffectView struct {
 	State        EffectState      `json:"state"`
 	Fact         Fact             `json:"fact"`
 	SettledBy    SettledBy        `json:"settledBy"`
+	Permission   string           `json:"permission"` // why it was let happen: a rule of the policy, and what the user said
 	Note         string           `json:"note"`
 	ExitCode     *int             `json:"exitCode"`
 	Lookup       Lookup           `json:"lookup"`    // of an unknown outcome: what could still tell
@@ -201,7 +202,7 @@ type SendView struct {
 // ViewEffect shows a journal record.
 func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 	v := EffectView{EffectID: e.ID, SessionID: e.Session, RunID: e.Run, Tool: e.Tool, Title: e.Plan.Title, Class: e.Class, State: e.State, Fact: e.Fact,
-		SettledBy: e.SettledBy, Note: e.Note, ExitCode: e.ExitCode, CanSettle: e.State != EffectSettled && e.Fact == FactUnknown, Sends: []SendView{}, Settlements: []SettlementView{},
+		SettledBy: e.SettledBy, Permission: e.Plan.Permission, Note: e.Note, ExitCode: e.ExitCode, CanSettle: e.State != EffectSettled && e.Fact == FactUnknown, Sends: []SendView{}, Settlements: []SettlementView{},
 		PlannedAt: e.PlannedAt, DispatchedAt: moment(e.DispatchedAt), SettledAt: moment(e.SettledAt)}
 	if v.Title == "" {
 		v.Title = e.Tool
@@ -274,12 +275,13 @@ type ApprovalView struct {
 	Effect     EffectView    `json:"effect"`
 	Unknown    []EffectView  `json:"unknown"` // operations whose outcome nobody knows, which the question is about as well
 	Options    []string      `json:"options"`
+	Always     string        `json:"always"` // what allow_always and reject_always would cover; "" when they are not offered
 	AskedAt    time.Time     `json:"askedAt"`
 }
 
 // ViewApproval shows a question with what it is about.
 func ViewApproval(tx Tx, p Approval) (ApprovalView, error) {
-	v := ApprovalView{ApprovalID: p.ID, SessionID: p.Session, RunID: p.Run, State: p.State, Unknown: []EffectView{}, Options: Options(p), AskedAt: p.AskedAt}
+	v := ApprovalView{ApprovalID: p.ID, SessionID: p.Session, RunID: p.Run, State: p.State, Unknown: []EffectView{}, Options: Options(p), Always: p.Always, AskedAt: p.AskedAt}
 	about := func(id EffectID) (EffectView, error) {
 		e, err := tx.Effect(id)
 		if err != nil {

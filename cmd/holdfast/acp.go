@@ -90,7 +90,9 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 		n.recover(ctx, s.home)
 	})
 	n.box.OnNotice(s.agent.Notice)
-	return &acp.Backend{Engine: n.engine, Goals: n.goals, Servers: supplied{n.box}, Dead: n.dead, ModelError: func() error { _, err := n.model(); return err }}
+	c, _ := settings(s.home) // one that cannot be used is complained about by the box
+	return &acp.Backend{Engine: n.engine, Goals: n.goals, Park: time.Duration(c.Permissions.ParkMinutes * float64(time.Minute)), Servers: supplied{n.box}, Dead: n.dead,
+		ModelError: func() error { _, err := n.model(); return err }}
 }
 
 func (s *acpServer) close() error {

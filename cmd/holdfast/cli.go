@@ -172,7 +172,7 @@ func (c *cli) ambiguous(ctx context.Context, kind store.Record, typed string, id
 }
 
 var listings = map[store.Record]string{store.RecordSession: "sessions", store.RecordGoal: "goals", store.RecordEffect: "effects",
-	store.RecordApproval: "sessions approvals"}
+	store.RecordApproval: "sessions approvals", store.RecordRule: "rules"}
 
 // show prints a document: as JSON, or by text.
 func (c *cli) show(v any, text func(io.Writer)) error {

@@ -127,6 +127,13 @@ func (c *cli) showGoal(v goals.View) error {
 				p("%29s%s", "", line(r.Reason, 300))
 			}
 		}
+		for _, g := range v.Grants {
+			void := ""
+			if !g.InForce {
+				void = " (no longer: revision " + strconv.FormatInt(g.Revision, 10) + ")"
+			}
+			p("  granted  %s%s", line(g.Covers, whole), void)
+		}
 		for _, m := range v.History {
 			p("  %s  %s", m.At.Local().Format("2006-01-02 15:04:05.000"), momentOf(m).line())
 		}
@@ -136,7 +143,7 @@ func (c *cli) showGoal(v goals.View) error {
 func goalsCreate() *cobra.Command {
 	var p goals.CreateParams
 	var cwd, mode, sess string
-	var commands, files, words []string
+	var commands, files, words, edits, runs []string
 	cmd := &cobra.Command{Use: "create [OBJECTIVE|-]", Short: "Set a goal; it starts as soon as a process executes",
 		Long: "Set a goal in a session of its own, in the current directory or the one that --cwd names. The objective is an argument, or\n" +
 			"--objective, or '-' to read it from standard input. With the same --idempotency-key the same goal comes back.",
@@ -169,7 +176,7 @@ func goalsCreate() *cobra.Command {
 				return err
 			}
 		}
-		p.Mode, p.Requirements = session.Mode(mode), required(commands, files, words)
+		p.Mode, p.Requirements, p.Grants = session.Mode(mode), required(commands, files, words), granted(edits, runs)
 		if sess == "" {
 			if p.Cwd, err = directory(cwd); err != nil {
 				return err
@@ -201,6 +208,8 @@ func goalsCreate() *cobra.Command {
 	f.StringArrayVar(&commands, "require-command", nil, "a command that must exit with 0 (repeatable)")
 	f.StringArrayVar(&files, "require-file", nil, "PATH that must exist, or PATH:REGEX that must match (repeatable)")
 	f.StringArrayVar(&words, "require", nil, "what must hold, in words; an independent review judges it (repeatable)")
+	f.StringArrayVar(&edits, "grant-edit", nil, "DIR in which its own work may edit files without asking (repeatable)")
+	f.StringArrayVar(&runs, "grant-command", nil, "first words of a command that its own work may run without asking (repeatable)")
 	f.StringVar(&p.IdempotencyKey, "idempotency-key", "", "the same key gives the same goal, however often it is sent")
 	f.BoolVar(&p.Replace, "replace", false, "end the session's unfinished goal first")
 	jsonFlag(cmd)
@@ -230,6 +239,16 @@ func required(commands, files, words []string) (out []goals.Requirement) {
 	}
 	for _, t := range words {
 		out = append(out, goals.Requirement{Kind: goals.KindSemantic, Text: t})
+	}
+	return out
+}
+
+func granted(edits, commands []string) (out []goals.Grant) {
+	for _, d := range edits {
+		out = append(out, goals.Grant{Kind: goals.GrantEdit, Path: d})
+	}
+	for _, c := range commands {
+		out = append(out, goals.Grant{Kind: goals.GrantCommand, Command: c})
 	}
 	return out
 }

@@ -87,7 +87,7 @@ func rootCommand() *cobra.Command {
 				return demo(cmd.Context(), model)
 			}},
 		demoServerCommand(),
-		workCommand(&model), goalsCommand(), sessionsCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model), versionCommand(),
+		workCommand(&model), goalsCommand(), sessionsCommand(), rulesCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model), versionCommand(),
 	)
 	return root
 }

@@ -83,6 +83,9 @@ func printApproval(w io.Writer, a session.ApprovalView) {
 	for _, u := range a.Unknown {
 		p("  outcome unknown: %s %s: %s", u.EffectID, u.Tool, line(u.Title, whole))
 	}
+	if a.State == session.ApprovalPending && a.Always != "" {
+		p("  always covers: %s", line(a.Always, whole))
+	}
 	if a.State == session.ApprovalPending {
 		p("  answer: holdfast sessions answer %s %s", a.ApprovalID, strings.Join(a.Options, "|"))
 	}
@@ -90,8 +93,9 @@ func printApproval(w io.Writer, a session.ApprovalView) {
 
 func sessionsAnswer() *cobra.Command {
 	cmd := &cobra.Command{Use: "answer APPROVAL OPTION", Short: "Answer a question, once",
-		Long: "Answer a question. 'holdfast sessions approvals' shows what is asked and the options: allow_once and reject_once, and where the\n" +
-			"question names calls whose outcome is unknown also it_happened and it_did_not, which settle those calls and run nothing.",
+		Long: "Answer a question. 'holdfast sessions approvals' shows what is asked and the options: allow_once and reject_once; allow_always\n" +
+			"and reject_always, which also make a rule of what is shown ('holdfast rules' lists and revokes them); and where the question names\n" +
+			"calls whose outcome is unknown it_happened and it_did_not, which settle those calls and run nothing.",
 		Args: takes(2, "the id of a question and an option")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return writing(cmd, func(ctx context.Context, c *cli) error {

@@ -227,7 +227,7 @@ func TestGoal_UnsupportedIsRefused(t *testing.T) {
 	w := newWorld(t, nil)
 	a := w.start()
 	session := a.NewSession(w.work)
-	for member, value := range map[string]any{"budget": map[string]any{"tokens": 1000}, "grants": []any{map[string]any{"tool": "shell"}}, "mode": "edit"} {
+	for member, value := range map[string]any{"budget": map[string]any{"tokens": 1000}, "mode": "edit"} {
 		for _, method := range []string{"create_goal", "update_goal"} {
 			_, e := a.Call(method, map[string]any{"sessionId": session, "objective": "x", "action": "resume", member: value})
 			data := refused(t, method+" with "+member, e, -32602, "version")
@@ -242,6 +242,10 @@ func TestGoal_UnsupportedIsRefused(t *testing.T) {
 		"an unknown kind":      {"requirements": []any{map[string]any{"kind": "vibes"}}},
 		"a command without it": {"requirements": []any{map[string]any{"kind": "command"}}},
 		"a bad pattern":        {"requirements": []any{map[string]any{"kind": "file", "path": "x", "pattern": "("}}},
+		"a grant of nothing":   {"grants": []any{map[string]any{"kind": "everything"}}},
+		"an edit outside":      {"grants": []any{map[string]any{"kind": "edit", "path": "/etc"}}},
+		"an edit above":        {"grants": []any{map[string]any{"kind": "edit", "path": "x/../.."}}},
+		"no command":           {"grants": []any{map[string]any{"kind": "command", "command": " "}}},
 		"an id twice":          {"requirements": []any{map[string]any{"id": "a", "kind": "semantic", "text": "x"}, map[string]any{"id": "a", "kind": "semantic", "text": "y"}}},
 	} {
 		params := map[string]any{"sessionId": session, "objective": "x"}

@@ -32,7 +32,7 @@ func TestPermission_OrderAroundAllow(t *testing.T) {
 	if p.SessionID != session || p.ToolCall.ToolCallID == "" || p.ToolCall.Title == "" || p.ToolCall.RawInput.Command != "echo ran > out" {
 		t.Errorf("asked %s", ask.Params)
 	}
-	if got := fmt.Sprint(p.Options); got != "[{allow_once allow_once} {reject_once reject_once}]" {
+	if got := fmt.Sprint(p.Options); got != "[{allow_once allow_once} {allow_always allow_always} {reject_once reject_once} {reject_always reject_always}]" {
 		t.Errorf("the options are %s", got)
 	}
 	call := p.ToolCall.ToolCallID
@@ -60,7 +60,7 @@ func TestPermission_OrderAroundAllow(t *testing.T) {
 
 // Only the offered option approves. Everything else means no: nothing runs, the model is told, and the turn goes on.
 func TestPermission_OnlyAllowApproves(t *testing.T) {
-	for _, option := range []string{"reject_once", "allow_always", "Allow once", "it_happened"} {
+	for _, option := range []string{"reject_once", "reject_always", "allow always", "Allow once", "it_happened"} {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, once("echo ran > out", "as you like"))

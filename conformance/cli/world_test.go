@@ -153,7 +153,7 @@ func one[T any](t *testing.T, text string) (v T) {
 
 // lists are the members that are lists, empty or not.
 var lists = []string{"requirements", "todo", "allowed", "additionalDirectories", "sends", "unknown", "options", "items", "evidence", "owns", "processes",
-	"commands", "findings"}
+	"commands", "findings", "grants"}
 
 // worker is a 'holdfast work' that runs.
 type worker struct {

@@ -44,6 +44,8 @@ var unreachable = map[string]string{
 
 	"effect.looked_up": "no play here has a file that cannot be looked at; conformance/effects dies here",
 
+	"rule.added": "only the command line adds a rule without a question; TestRuleAdded dies here",
+
 	"mcp.sending":      withServer,
 	"mcp.written":      withServer,
 	"mcp.answer_read":  withServer,
@@ -72,6 +74,7 @@ var own = map[string]trial{
 	"recovery.decided":         {prelude: running(true), play: goalPlay, check: achieved},
 	"response.lost":            {play: says("please fault", "It works at last."), check: answered(0, "please fault")},
 	"remark.stored":            {play: remarkPlay, check: remarked},
+	"rule.revoked":             {play: revokePlay, setup: always, check: answered(1, "please shell")},
 	"run.closed":               {play: cancelPlay, check: stopped},
 	"session.closed":           {play: closePlay, check: achieved},
 	"session.opened":           {play: closePlay, check: achieved},

@@ -56,6 +56,7 @@ func TestAuthority_EveryTool(t *testing.T) {
 		try("goals", "create_goal", object{"cwd": w.work, "objective": "x", "mode": "plan", "idempotencyKey": "b"})
 		try("full", "create_goal", object{"cwd": w.work, "objective": "x", "mode": "edit", "idempotencyKey": "c"})
 		try("full", "create_goal", object{"sessionId": editing.SessionID, "objective": "x", "idempotencyKey": "d"})
+		try("full", "create_goal", object{"cwd": w.work, "objective": "x", "grants": []any{object{"kind": "edit"}}, "idempotencyKey": "g"})
 		try("goals", "send_message", object{"sessionId": session, "text": "x", "idempotencyKey": "e"})
 		try("goals", "update_goal", object{"goalId": g.GoalID, "action": "revise", "reason": "x"})
 		try("full", "update_goal", object{"goalId": g.GoalID, "action": "waive", "requirementId": "r", "reason": "x"})

@@ -218,7 +218,7 @@ func TestApproval_Answered(t *testing.T) {
 	id := a.Prompt(session, "run")
 	c := w.serve("--authority", "full")
 	p := c.question(session, func(approval) bool { return true })
-	if p.State != "pending" || !strings.Contains(p.Effect.Title, "echo ran") || !slices.Equal(p.Options, []string{"allow_once", "reject_once"}) {
+	if p.State != "pending" || !strings.Contains(p.Effect.Title, "echo ran") || !slices.Equal(p.Options, []string{"allow_once", "allow_always", "reject_once", "reject_always"}) {
 		t.Errorf("the question is %+v", p)
 	}
 	c.refused("an option that was not offered", "answer_approval", object{"approvalId": p.ApprovalID, "option": "yes"}, "bad_option", "allow_once")

@@ -25,6 +25,10 @@ type Config struct {
 		// Authority is what MCP clients may do: "read", "goals" or "full".
 		Authority string `toml:"authority"`
 	} `toml:"mcp"`
+	Permissions struct {
+		// ParkMinutes is how long a prompt stays open for a question that nobody answers; 0 means the default, 30.
+		ParkMinutes float64 `toml:"park_minutes"`
+	} `toml:"permissions"`
 }
 
 // Server is one stdio MCP server.
@@ -103,6 +107,9 @@ func Load(path string) (Config, error) {
 	}
 	if l := c.MCP.Limits; l.Start < 0 || l.Idle < 0 || l.Call < 0 {
 		return Config{}, &Error{Path: path, Message: "mcp.limits are seconds and cannot be negative"}
+	}
+	if m := c.Permissions.ParkMinutes; m < 0 || m > 7*24*60 || m != m {
+		return Config{}, &Error{Path: path, Message: "permissions.park_minutes is a number of minutes, at most a week"}
 	}
 	if a := c.MCP.Authority; a != "" && !slices.Contains([]string{"read", "goals", "full"}, a) {
 		return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.authority is %q; want read, goals or full", a)}

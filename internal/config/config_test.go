@@ -19,6 +19,8 @@ func write(t *testing.T, text string) string {
 
 func TestLoad_Servers(t *testing.T) {
 	c, err := Load(write(t, `
+[permissions]
+park_minutes = 0.5
 [mcp]
 authority = "read"
 trusted = ["/src"]
@@ -33,7 +35,7 @@ env_from = ["A", "MISSING"]
 	}
 	s := c.MCP.Servers["files"]
 	env := s.Environ(func(k string) (string, bool) { return "one", k == "A" })
-	if s.Command != "node" || !slices.Equal(env, []string{"A=one", "B=2"}) || c.MCP.Authority != "read" || len(c.MCP.Trusted) != 1 {
+	if s.Command != "node" || !slices.Equal(env, []string{"A=one", "B=2"}) || c.MCP.Authority != "read" || c.Permissions.ParkMinutes != 0.5 || len(c.MCP.Trusted) != 1 {
 		t.Errorf("%+v, env %q", c, env)
 	}
 }
@@ -50,6 +52,7 @@ func TestLoad_SaysWhereItIsWrong(t *testing.T) {
 		"unknown":    {"[mcp]\n\nauthorty = \"full\"\n", "line 3: mcp.authorty is not a setting"},
 		"type":       {"[mcp.servers.x]\ncommand = 5\n", "line 2"},
 		"no command": {"[mcp.servers.x]\nargs = []\n", "mcp.servers.x has no command"},
+		"park":       {"[permissions]\npark_minutes = -1\n", "park_minutes"},
 		"authority":  {"[mcp]\nauthority = \"all\"\n", `want read, goals or full`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,8 @@ var Points = []string{
 	"response.lost",
 	"response.stored",
 	"run.admitted",
+	"rule.added",
+	"rule.revoked",
 	"run.closed",
 	"send.resolved",
 	"servers.listed",

@@ -74,12 +74,13 @@ func (t *Tx) Effects(f session.EffectFilter, planned time.Time, id session.Effec
 	return list(t, "list effects", scanEffect, effectColumns+effectPage, f.Session, f.Fact, f.Open, ms(planned), id, limit)
 }
 
-const insertApproval = `INSERT INTO approvals (id, session, run, effect, binding, unknown, state, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+const insertApproval = `INSERT INTO approvals (id, session, run, effect, binding, unknown, always, state, asked_at)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertApproval stores a question and announces it.
 func (t *Tx) InsertApproval(a session.Approval) error {
 	if _, err := t.exec("insert approval", insertApproval, a.ID, a.Session, a.Run, a.Effect, a.Binding, enc(append([]session.EffectID{}, a.Unknown...)),
-		a.State, ms(a.AskedAt)); err != nil {
+		a.Always, a.State, ms(a.AskedAt)); err != nil {
 		return err
 	}
 	_, err := t.Announce(a.Session, session.EventApproval, string(a.ID), a.AskedAt)
@@ -97,12 +98,12 @@ func (t *Tx) UpdateApproval(a session.Approval, now time.Time) error {
 	return err
 }
 
-const approvalColumns = `SELECT id, session, run, effect, binding, unknown, state, option, answered_by, asked_at, answered_at FROM approvals`
+const approvalColumns = `SELECT id, session, run, effect, binding, unknown, always, state, option, answered_by, asked_at, answered_at FROM approvals`
 
 func scanApproval(r scanner) (a session.Approval, err error) {
 	var unknown string
 	var asked, answered int64
-	if err = r.Scan(&a.ID, &a.Session, &a.Run, &a.Effect, &a.Binding, &unknown, &a.State, &a.Option, &a.AnsweredBy, &asked, &answered); err == nil {
+	if err = r.Scan(&a.ID, &a.Session, &a.Run, &a.Effect, &a.Binding, &unknown, &a.Always, &a.State, &a.Option, &a.AnsweredBy, &asked, &answered); err == nil {
 		err = dec(unknown, &a.Unknown)
 	}
 	a.AskedAt, a.AnsweredAt = at(asked), at(answered)

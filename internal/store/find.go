@@ -15,6 +15,7 @@ const (
 	RecordGoal     Record = "goal"
 	RecordEffect   Record = "effect"
 	RecordApproval Record = "approval"
+	RecordRule     Record = "rule"
 )
 
 // The ids are hexadecimal digits and dashes, all of them before "~". They begin with the time, so that only their end tells those apart
@@ -26,6 +27,7 @@ var findByID = map[Record]string{
 	RecordGoal:     `SELECT id FROM goals` + beginsOrEnds,
 	RecordEffect:   `SELECT id FROM effects` + beginsOrEnds,
 	RecordApproval: `SELECT id FROM approvals` + beginsOrEnds,
+	RecordRule:     `SELECT id FROM rules` + beginsOrEnds,
 }
 
 // Find lists the ids of a kind that begin or end with part, at most limit of them.

@@ -9,13 +9,13 @@ import (
 
 var _ goals.Tx = (*Tx)(nil)
 
-const insertGoal = `INSERT INTO goals (id, session, run, revision, control_version, objective, status, idempotency_key, created_at, updated_at)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertGoal = `INSERT INTO goals (id, session, run, revision, control_version, objective, status, grants, idempotency_key, created_at, updated_at)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertGoal stores a new Goal and announces it.
 func (t *Tx) InsertGoal(g goals.Goal) error {
-	if _, err := t.exec("insert goal", insertGoal, g.ID, g.Session, g.Run, g.Revision, g.ControlVersion, g.Objective, g.Status, g.IdempotencyKey,
-		ms(g.CreatedAt), ms(g.UpdatedAt)); err != nil {
+	if _, err := t.exec("insert goal", insertGoal, g.ID, g.Session, g.Run, g.Revision, g.ControlVersion, g.Objective, g.Status, enc(append([]goals.Grant{}, g.Grants...)),
+		g.IdempotencyKey, ms(g.CreatedAt), ms(g.UpdatedAt)); err != nil {
 		return err
 	}
 	_, err := t.Announce(g.Session, session.EventGoal, g.ID, g.CreatedAt)
@@ -37,12 +37,15 @@ func (t *Tx) UpdateGoal(g goals.Goal, now time.Time) error {
 }
 
 const goalColumns = `SELECT id, session, run, revision, control_version, objective, status, reason_code, reason, candidate, blocker, blocker_turns,
-	idle_turns, progress, feedback, cancel_command, idempotency_key, created_at, updated_at, ended_at FROM goals`
+	idle_turns, progress, feedback, cancel_command, grants, idempotency_key, created_at, updated_at, ended_at FROM goals`
 
 func scanGoal(r scanner) (g goals.Goal, err error) {
+	var grants string
 	var created, updated, ended int64
-	err = r.Scan(&g.ID, &g.Session, &g.Run, &g.Revision, &g.ControlVersion, &g.Objective, &g.Status, &g.ReasonCode, &g.Reason, &g.Candidate, &g.Blocker,
-		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Feedback, &g.CancelCommand, &g.IdempotencyKey, &created, &updated, &ended)
+	if err = r.Scan(&g.ID, &g.Session, &g.Run, &g.Revision, &g.ControlVersion, &g.Objective, &g.Status, &g.ReasonCode, &g.Reason, &g.Candidate, &g.Blocker,
+		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Feedback, &g.CancelCommand, &grants, &g.IdempotencyKey, &created, &updated, &ended); err == nil {
+		err = dec(grants, &g.Grants)
+	}
 	g.CreatedAt, g.UpdatedAt, g.EndedAt = at(created), at(updated), at(ended)
 	return g, err
 }

@@ -29,12 +29,26 @@ func requirements(given []requirement) []goals.Requirement {
 	return out
 }
 
+type grant struct {
+	Kind    grantKind `json:"kind" jsonschema:"edit: file edits in a directory; command: commands that begin with some words"`
+	Path    string    `json:"path,omitempty" jsonschema:"for edit: a directory of the session, its working directory when missing"`
+	Command string    `json:"command,omitempty" jsonschema:"for command: its first words, or a whole line when it joins or redirects"`
+}
+
+func grants(given []grant) (out []goals.Grant) {
+	for _, g := range given {
+		out = append(out, goals.Grant{Kind: goals.GrantKind(g.Kind), Path: g.Path, Command: g.Command})
+	}
+	return out
+}
+
 type createGoal struct {
 	SessionID      session.SessionID `json:"sessionId,omitempty" jsonschema:"the session to work in; or name a cwd"`
 	Cwd            string            `json:"cwd,omitempty" jsonschema:"absolute path of a directory the user trusts; a session is made for the goal"`
 	Objective      string            `json:"objective" jsonschema:"what is to be achieved, in words; it is always a requirement itself"`
 	Mode           mode              `json:"mode,omitempty" jsonschema:"what goes on without asking, for a session made by cwd: ask (default), edit or plan"`
 	Requirements   []requirement     `json:"requirements,omitempty" jsonschema:"what must hold before the goal counts as achieved"`
+	Grants         []grant           `json:"grants,omitempty" jsonschema:"what the goal's own work may do without asking; needs authority full"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty" jsonschema:"your own unique name for this request; repeating it returns the same goal"`
 	Replace        bool              `json:"replace,omitempty" jsonschema:"end the session's unfinished goal first"`
 }
@@ -115,6 +129,9 @@ func goalTools() []tool {
 func runCreateGoal(ctx context.Context, c call, a createGoal) (changedGoal, error) {
 	p := goals.CreateParams{Session: a.SessionID, Objective: a.Objective, Requirements: requirements(a.Requirements),
 		IdempotencyKey: a.IdempotencyKey, Replace: a.Replace, SparesStops: !c.s.o.Authority.allows(AuthorityFull)}
+	if p.Grants = grants(a.Grants); p.Grants != nil && !c.s.o.Authority.allows(AuthorityFull) {
+		return changedGoal{}, &authorityError{what: "a goal with grants, which does some things without asking,", needs: AuthorityFull, has: c.s.o.Authority}
+	}
 	switch {
 	case a.SessionID != "" && a.Cwd != "":
 		return changedGoal{}, invalid("cwd", "name a session or a cwd, not both")

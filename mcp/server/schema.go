@@ -16,6 +16,7 @@ var enums = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[mode]():            list(session.Modes...),
 	reflect.TypeFor[action]():          list("pause", "resume", "end", "verify", "retry", "revise", "waive"),
 	reflect.TypeFor[requirementKind](): list(goals.KindCommand, goals.KindFile, goals.KindSemantic),
+	reflect.TypeFor[grantKind]():       list(goals.GrantEdit, goals.GrantCommand),
 	reflect.TypeFor[status](): list(goals.Active, goals.Paused, goals.Blocked, goals.Achieved, goals.Cancelled,
 		goals.Exhausted),
 	reflect.TypeFor[fact](): list(session.FactNotStarted, session.FactUnknown, session.FactCompleted, session.FactRunning),
@@ -26,6 +27,7 @@ type (
 	mode            string
 	action          string
 	requirementKind string
+	grantKind       string
 	status          string
 	fact            string
 )
