@@ -25,7 +25,9 @@ func TestWork_WithAKey(t *testing.T) {
 // A model that looks at its goal again and again is stopped like one that reads the same file again and again.
 func TestWork_CirclesInGoalTools(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply { return fakemodel.Calls(fakemodel.Call{Name: "get_goal", Args: "{}"}) })
+	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Calls(fakemodel.Call{Name: "get_goal", Args: "{}"})
+	})
 	g := one[goal](t, w.want(0, "goals", "create", "--cwd", w.work, "--json", "Look at yourself.").out)
 	w.want(3, "work")
 	if got := w.goal(g.GoalID); got.Status != "blocked" || got.ReasonCode != "no_progress" {
