@@ -213,9 +213,13 @@ func goalUpdate(v goals.View) update {
 
 func commandsUpdate() update {
 	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or status, pause, resume, end, verify, retry"}}
+	turn := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or nothing for the last one"}}
+	step := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or u1, u2, … to take an undo back"}}
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{
 		{Name: "goal", Description: "Pursue an objective over many turns until an independent review accepts it", Input: hint},
 		{Name: "status", Description: "Say where the goal stands"},
+		{Name: "diff", Description: "Show what the last turn changed", Input: turn},
+		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }
 

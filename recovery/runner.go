@@ -56,6 +56,7 @@ type gathering struct {
 	approvals []session.Approval
 	streaming bool
 	findings  map[session.EffectID]session.Finding
+	now       session.Checkpoint // the work tree as the next attempt finds it
 }
 
 func (g *gathering) load(ctx context.Context) error {
@@ -252,7 +253,9 @@ func (g *gathering) note(ctx context.Context, f Facts) string {
 			fmt.Fprintf(&b, "Ended meanwhile, its result is above: %s\n", title)
 		}
 	}
-	b.WriteString(g.in.Engine.Workspace.Status(ctx, g.in.Session.ID, g.in.Session.Cwd, g.in.Last.EntryTree))
+	status, now := g.in.Engine.Workspace.Status(ctx, g.in.Session.Cwd, g.in.Last.EntryTree)
+	g.now = now
+	b.WriteString(status)
 	return b.String()
 }
 

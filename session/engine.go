@@ -108,10 +108,19 @@ type Reattacher interface {
 type Workspace interface {
 	// Identity names the directory itself.
 	Identity(cwd string) (string, error)
-	// Snapshot records the work tree as a git tree, "" without git.
-	Snapshot(ctx context.Context, id SessionID, cwd string) (string, error)
-	// Status describes the work tree and what changed since tree, for a model to read.
-	Status(ctx context.Context, id SessionID, cwd, tree string) string
+	// Snapshot records the work tree as a git tree, the zero Checkpoint without git.
+	Snapshot(ctx context.Context, cwd string) (Checkpoint, error)
+	// Keep gives a recorded tree a name of its own, so that it stays.
+	Keep(ctx context.Context, cwd, name, tree string) error
+	// Status describes the work tree and what changed since tree, for a model to read, and returns what it recorded for that.
+	Status(ctx context.Context, cwd, tree string) (string, Checkpoint)
+	// Changed lists the files that differ between two recorded trees.
+	Changed(ctx context.Context, cwd, before, after string) ([]PathChange, error)
+	// Content returns what a recorded file held.
+	Content(ctx context.Context, cwd, blob string) ([]byte, error)
+	// At says what a path holds now, and Put gives it what a step says, while it holds what the step expects.
+	At(path string) (PathState, error)
+	Put(step PathStep, content []byte) error
 }
 
 // Hooks ties controls of a session to what is built on top of it.

@@ -130,6 +130,9 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if t.run.Desired != DesiredRun {
 		return false, t.close(t.a.ctx) // not under the turn's own context, which the same stop cancels
 	}
+	if err := t.e.FinishUndo(ctx, t.a.id); err != nil {
+		return false, err
+	}
 	var last Attempt
 	err = t.e.Store.Read(ctx, func(tx Tx) error {
 		if t.sess, err = tx.Session(t.a.id); err != nil {
@@ -193,6 +196,9 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	}
 	if run.ControlVersion != t.run.ControlVersion || run.Desired != DesiredRun {
 		return nil // a control came first; the actor looks again
+	}
+	if open, err := tx.OpenUndos(t.a.id); err != nil || len(open) > 0 {
+		return err // files are being put back; the actor looks again
 	}
 	if err := v.apply(tx, run, last, now); err != nil {
 		return err

@@ -87,7 +87,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}})
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
-		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
+		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
 	}
 	if executes(kind) {

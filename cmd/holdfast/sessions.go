@@ -17,7 +17,7 @@ import (
 func sessionsCommand() *cobra.Command {
 	return group("sessions", "List sessions, read them, and answer what they ask",
 		"Sessions are the conversations of every editor on this store. A session may be named by the first 8 or more characters of its id.",
-		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode())
+		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode(), sessionsDiff(), sessionsUndo())
 }
 
 func sessionsList() *cobra.Command {

@@ -45,6 +45,11 @@ var Points = []string{
 	"turn.ended",
 	"turn.failed",
 	"turn.left",
+	"turn.stalled",
+	"undo.accepted",
+	"undo.settled",
+	// Before each file that is put back.
+	"tree.restoring",
 	// A call of an external MCP server: before its first byte, after its last, and once its answer was read.
 	"mcp.sending",
 	"mcp.written",
