@@ -219,6 +219,8 @@ func commandsUpdate() update {
 		{Name: "goal", Description: "Pursue an objective over many turns until an independent review accepts it", Input: hint},
 		{Name: "status", Description: "Say where the goal stands"},
 		{Name: "diff", Description: "Show what the last turn changed", Input: turn},
+		{Name: "redo", Description: "Put back what stalled work changed, and begin it again"},
+		{Name: "retry", Description: "Let stalled work go on as it is"},
 		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }

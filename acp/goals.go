@@ -149,7 +149,7 @@ type slash struct{ name, rest string }
 func command(text string) (slash, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch name {
-	case "/goal", "/status", "/diff", "/undo":
+	case "/goal", "/status", "/diff", "/undo", "/redo", "/retry":
 		return slash{name, strings.TrimSpace(rest)}, true
 	}
 	return slash{}, false

@@ -34,7 +34,7 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 			f.wakeUp()
 		}
 	})
-	if c, ok := command(text); ok && (c.name == "/diff" || c.name == "/undo") {
+	if c, ok := command(text); ok && c.aboutFiles() {
 		return a.filesPrompt(ctx, b, f, req, c, text)
 	} else if ok {
 		return a.slashPrompt(ctx, b, f, req, c, text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"holdfast/acp/rpc"
 	"holdfast/session"
@@ -12,19 +13,46 @@ import (
 // shownDiff is how much of a diff is shown in the editor.
 const shownDiff = 30_000
 
-// filesPrompt answers /diff and /undo. They are said to Holdfast and not to the model, so neither needs one.
+// aboutFiles tells whether a command is about what the agent's calls changed.
+func (s slash) aboutFiles() bool {
+	switch s.name {
+	case "/diff", "/undo", "/redo", "/retry":
+		return true
+	}
+	return false
+}
+
+// filesPrompt answers /diff and /undo, and lets work that stalled go on with /redo and /retry. They are said to Holdfast and not to the
+// model; only the last two need one.
 func (a *Agent) filesPrompt(ctx context.Context, b *Backend, f *follower, req *rpc.Request, c slash, text string) error {
+	again := c.name == "/redo" || c.name == "/retry"
+	if again {
+		if err := a.needModel(b); err != nil {
+			return err
+		}
+	}
 	shown := session.ItemID(b.Engine.NewID())
 	f.post(func() { f.shown(shown).closed = true }) // the client shows its own message itself
 	it := session.Item{ID: shown, Kind: session.ItemUser, Body: session.ItemBody{Text: text, Aside: true}}
 	if err := b.Engine.Remark(ctx, f.id, it, session.Item{}); err != nil {
 		return err
 	}
-	line, err := c.files(ctx, b, f.id)
+	var run session.Run
+	var line string
+	var err error
+	if again {
+		run, err = c.again(ctx, b, f.id)
+	} else {
+		line, err = c.files(ctx, b, f.id)
+	}
 	if err != nil {
 		if line = refusal(err); line == "" {
 			return err
 		}
+	}
+	if err == nil && run.Kind == session.RunPrompt {
+		f.post(func() { f.admit(ctx, run.ID, req) }) // it stays open as the prompt itself did
+		return nil
 	}
 	f.post(func() {
 		f.catchUp() // what was put back is told by the step itself
@@ -34,6 +62,20 @@ func (a *Agent) filesPrompt(ctx context.Context, b *Backend, f *follower, req *r
 		(&openPrompt{req: req}).answer(f, "end_turn")
 	})
 	return nil
+}
+
+// again stores the user's word on work that stalled and returns its run.
+func (s slash) again(ctx context.Context, b *Backend, id session.SessionID) (r session.Run, err error) {
+	how := session.RedoKeep
+	if s.name == "/redo" {
+		how = session.RedoEntry
+	}
+	run, err := b.Engine.Redo(ctx, id, how)
+	if err != nil {
+		return r, err
+	}
+	err = b.Engine.Store.Read(ctx, func(tx session.Tx) (err error) { r, err = tx.Run(run); return err })
+	return r, err
 }
 
 // files runs the command. An empty line means that the history says it all.
@@ -56,10 +98,10 @@ func (s slash) files(ctx context.Context, b *Backend, id session.SessionID) (str
 
 // refusal is an error that is an answer, or "".
 func refusal(err error) string {
-	for _, e := range []error{session.ErrBusy, session.ErrNothingToUndo, session.ErrNoTurn, session.ErrNoUndo} {
+	for _, e := range []error{session.ErrBusy, session.ErrNothingToUndo, session.ErrNoTurn, session.ErrNoUndo, session.ErrNotWaiting} {
 		if errors.Is(err, e) {
 			text := e.Error()
-			return string(text[0]-'a'+'A') + text[1:] + "."
+			return strings.ToUpper(text[:1]) + text[1:] + "."
 		}
 	}
 	return ""

@@ -84,7 +84,10 @@ func (t *turn) calls(ctx context.Context) error {
 			return err
 		}
 		c := &call{t: t, item: it, effect: effects[it.Body.Tool.Effect]}
-		if err := c.run(ctx); err != nil {
+		leave := t.pulse.enter()
+		err := c.run(ctx)
+		leave()
+		if err != nil {
 			return err
 		}
 	}

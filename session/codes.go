@@ -26,6 +26,7 @@ const (
 	CodeBlocked          Code = "blocked_by_agent"
 	CodeRecoveryUnread   Code = "recovery_unreadable"
 	CodeServerMissing    Code = "mcp_server_missing"
+	CodeStalled          Code = "stalled"
 )
 
 // Diagnostic is what a code means and who can do what about it.
@@ -44,7 +45,7 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeClosedByClient:   {"The editor closed the session; it goes on when the session is opened again.", "user", []string{"open", "end"}},
 	CodeRecoveryOff:      {"Automatic recovery is off.", "user", []string{"resume", "end"}},
 	CodeNotAttached:      {"Recovery waits until an editor opens the session.", "user", []string{"open", "end"}},
-	CodeCrashLoop:        {"The process died twice in a row at this point without progress.", "user", []string{"retry", "end"}},
+	CodeCrashLoop:        {"The process died twice in a row at this point without progress.", "user", []string{"redo", "retry", "end"}},
 	CodeDirectoryMissing: {"The working directory is not there.", "user", []string{"retry", "end"}},
 	CodeWorkspaceChanged: {"The working directory is no longer the one the work began in.", "user", []string{"retry", "end"}},
 	CodeEnvironment:      {"This process has another model, endpoint or credential than the work began with.", "user", []string{"open", "end"}},
@@ -57,5 +58,6 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeNoProgress:       {"Several turns in a row changed nothing.", "user", []string{"retry", "revise", "end"}},
 	CodeBlocked:          {"The agent reported the same obstacle several turns in a row.", "user", []string{"retry", "revise", "end"}},
 	CodeServerMissing:    {"A tool needs an MCP server that only the editor can supply again.", "user", []string{"open", "pause", "end"}},
+	CodeStalled:          {"It did nothing for too long, and a person says whether what it changed is put back first.", "user", []string{"redo", "retry", "end"}},
 	CodeRecoveryUnread:   {"The recorded state of this work could not be read.", "user", []string{"retry", "end"}},
 }

@@ -149,6 +149,7 @@ type Config struct {
 	Toolbox   Toolbox             // tools of external servers; nil for none
 	Passive   bool                // this instance only writes controls: it owns nothing and executes nothing
 	Poke      func(ids ...string) // rings other instances
+	Stall     time.Duration       // how long an attempt may do nothing; 0 is StallAfter
 	StateDir  string
 	Env       []string // environment for commands
 	Now       func() time.Time
@@ -175,6 +176,9 @@ type Engine struct {
 // NewEngine returns an engine that executes nothing until Admit.
 func NewEngine(c Config) *Engine {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	if c.Stall <= 0 {
+		c.Stall = StallAfter
+	}
 	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, admitted: make(chan struct{})}
 }
 

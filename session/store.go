@@ -88,6 +88,8 @@ type Tx interface {
 	// PutTrees stores the work trees around a call.
 	PutTrees(EffectTrees) error
 	TreesOf(RunID) ([]EffectTrees, error)
+	// Trees lists every recorded work tree that a record refers to.
+	Trees() ([]string, error)
 	// InsertUndo gives the step its number.
 	InsertUndo(*Undo) error
 	UpdateUndo(Undo) error

@@ -30,6 +30,7 @@ type turn struct {
 	last string // digest of the last answer's calls
 	same int    // how often in a row it came
 
+	pulse *pulse
 	yield atomic.Bool
 	nudge chan struct{} // an approval may have been answered
 }
@@ -152,7 +153,7 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 		verdict.Mode = ModeFirst
 	}
 	orphan := last.State == AttemptRunning
-	if t.a.inherited[t.run.ID] || orphan || t.run.Phase == PhaseWaiting {
+	if t.a.inherited[t.run.ID] || orphan || t.run.Phase == PhaseWaiting || last.State == AttemptStalled || t.run.Redo != RedoNone {
 		verdict, err = t.e.Recoverer.Recover(ctx, Inherited{Engine: t.e, Session: t.sess, Run: t.run, Last: last})
 		if err != nil {
 			return false, fmt.Errorf("decide recovery of run %s: %w", t.run.ID, err)
@@ -161,6 +162,11 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if verdict.Wait == CodeNone {
 		if t.model, err = t.e.Model(); err != nil {
 			verdict.Wait, verdict.Reason = CodeModelUnavailable, safeText(err)
+		}
+	}
+	if verdict.Wait == CodeNone && verdict.Rollback {
+		if err := t.rollback(ctx); err != nil {
+			return false, err
 		}
 	}
 	observed, err := t.driver().Observe(ctx, t.sess, t.run)
@@ -215,11 +221,13 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 		t.run = run
 		return tx.UpdateRun(run, now)
 	}
-	run.Phase, run.ReasonCode, run.Reason, run.RetryAt = PhaseWorking, CodeNone, "", time.Time{}
+	run.Phase, run.ReasonCode, run.Reason, run.RetryAt, run.Redo = PhaseWorking, CodeNone, "", time.Time{}, RedoNone
 	a := Attempt{
 		ID: AttemptID(t.e.NewID()), Run: run.ID, Number: last.Number + 1, Generation: t.a.gen, Instance: t.e.Self.ID, PID: t.e.Self.PID,
 		State: AttemptRunning, Mode: v.Mode, Rule: v.Rule, StartPoint: run.CommitPoint, StartedAt: now,
 		ContinuationKey: Digest(string(run.ID), fmt.Sprint(run.ControlVersion), fmt.Sprint(run.CommitPoint), string(last.ID)),
+		// What did not come to its end goes on in the work tree as it is, unless it was put back first.
+		Continued: last.ID != "" && last.State != AttemptCompleted && !v.Rollback, EntryTree: v.Entry.Tree, Fingerprint: v.Entry.Fingerprint,
 	}
 	if err := tx.InsertAttempt(a); err != nil {
 		return err
@@ -278,6 +286,7 @@ func (t *turn) insert(tx Tx, it *Item, run Run, a Attempt) error {
 
 // respond makes one model request. more tells that there are calls to run.
 func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error) {
+	t.pulse.beat()
 	tools := t.offered(ctx) // may wait for a server, so before anything is stored
 	if err := context.Cause(ctx); err != nil {
 		return false, "", err
@@ -399,6 +408,9 @@ func (t *turn) stopped(ctx context.Context) error {
 	}
 	if errors.Is(context.Cause(ctx), ErrStopped) {
 		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone, "")
+	}
+	if errors.Is(context.Cause(ctx), ErrStalled) {
+		return t.stall(ctx)
 	}
 	// The attempt stays running in the records: the next owner finds it as after a crash and goes on.
 	return nil

@@ -88,3 +88,25 @@ func sessionsUndo() *cobra.Command {
 	jsonFlag(cmd)
 	return cmd
 }
+
+// sessionsAgain lets work go on that stalled or died in a circle.
+func sessionsAgain(use, short string, how session.Redo) *cobra.Command {
+	cmd := &cobra.Command{Use: use + " SESSION", Short: short, Args: takes(1, "the id of a session")}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return writing(cmd, func(ctx context.Context, c *cli) error {
+			typed, err := c.id(ctx, store.RecordSession, args[0])
+			if err != nil {
+				return err
+			}
+			id := session.SessionID(typed)
+			run, err := c.node.engine.Redo(ctx, id, how)
+			if err != nil {
+				return err
+			}
+			c.stored(ctx, id)
+			return c.show(map[string]any{"sessionId": id, "runId": run}, func(w io.Writer) { _, _ = fmt.Fprintf(w, "stored in session %s\n", id) })
+		})
+	}
+	jsonFlag(cmd)
+	return cmd
+}

@@ -25,6 +25,10 @@ type Config struct {
 		// Authority is what MCP clients may do: "read", "goals" or "full".
 		Authority string `toml:"authority"`
 	} `toml:"mcp"`
+	Recovery struct {
+		// Stall is after how many seconds without activity an attempt is ended; 0 means the default, 900.
+		Stall int64 `toml:"stall_seconds"`
+	} `toml:"recovery"`
 }
 
 // Server is one stdio MCP server.
@@ -103,6 +107,9 @@ func Load(path string) (Config, error) {
 	}
 	if l := c.MCP.Limits; l.Start < 0 || l.Idle < 0 || l.Call < 0 {
 		return Config{}, &Error{Path: path, Message: "mcp.limits are seconds and cannot be negative"}
+	}
+	if c.Recovery.Stall < 0 {
+		return Config{}, &Error{Path: path, Message: "recovery.stall_seconds cannot be negative"}
 	}
 	if a := c.MCP.Authority; a != "" && !slices.Contains([]string{"read", "goals", "full"}, a) {
 		return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.authority is %q; want read, goals or full", a)}

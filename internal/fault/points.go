@@ -25,6 +25,7 @@ var Points = []string{
 	"owner.takeover",
 	"prompt.accepted",
 	"recovery.decided",
+	"redo.accepted",
 	"remark.stored",
 	"request.started",
 	"response.lost",

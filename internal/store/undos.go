@@ -21,6 +21,14 @@ func (t *Tx) TreesOf(id session.RunID) ([]session.EffectTrees, error) {
 	}, `SELECT effect, run, before, after FROM effect_trees WHERE run = ?`, id)
 }
 
+const allTrees = `SELECT entry_tree FROM attempts WHERE entry_tree <> '' UNION SELECT before FROM effect_trees
+	UNION SELECT after FROM effect_trees UNION SELECT saved FROM undos`
+
+// Trees lists every recorded work tree that a record refers to.
+func (t *Tx) Trees() ([]string, error) {
+	return list(t, "list recorded work trees", func(r scanner) (s string, err error) { err = r.Scan(&s); return s, err }, allTrees)
+}
+
 const insertUndo = `INSERT INTO undos (id, session, number, kind, run, turn, of, saved, paths, state, instance, at)
 	VALUES (?1, ?2, (SELECT coalesce(max(number), 0) + 1 FROM undos WHERE session = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
