@@ -81,8 +81,13 @@ func (s slash) again(ctx context.Context, b *Backend, id session.SessionID) (r s
 // files runs the command. An empty line means that the history says it all.
 func (s slash) files(ctx context.Context, b *Backend, id session.SessionID) (string, error) {
 	if s.name == "/undo" {
-		_, err := b.Engine.Undo(ctx, id, s.rest)
-		return "", err
+		u, err := b.Engine.Undo(ctx, id, s.rest)
+		if err != nil || u.Number > 0 {
+			return "", err
+		}
+		var sess session.Session
+		err = b.Engine.Store.Read(ctx, func(tx session.Tx) (err error) { sess, err = tx.Session(id); return err })
+		return u.Report(sess.Cwd), err
 	}
 	number := 0
 	if s.rest != "" {

@@ -214,7 +214,7 @@ func (g *gathering) begun() string {
 	if g.in.Run.Redo == session.RedoNone {
 		why = fmt.Sprintf("Your last attempt did nothing for %s and was ended.", g.in.Engine.Stall)
 	}
-	return "[" + why + " Begin again from the request; what was put back is said above. Look before you act.]"
+	return "[" + why + " Begin again from the request. What was put back, if anything, is said above. Look before you act.]"
 }
 
 func (g *gathering) directory() Directory {

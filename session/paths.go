@@ -110,5 +110,10 @@ type Undo struct {
 	SettledAt time.Time
 }
 
-// Name is how the user calls the step.
-func (u Undo) Name() string { return fmt.Sprintf("u%d", u.Number) }
+// Name is how the user calls the step, "" when nothing was put back.
+func (u Undo) Name() string {
+	if u.Number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("u%d", u.Number)
+}

@@ -157,12 +157,8 @@ func (t *turn) rollback(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("plan the rollback: %w", err)
 	}
-	left := false
-	for _, p := range u.Paths {
-		left = left || p.Why != whyBefore
-	}
-	if !left {
-		return nil // it was rolled back, and the process died before the next attempt
+	if !u.touches() {
+		return nil // nothing can be put back, or it was and the process died before the next attempt
 	}
 	err = t.e.acceptUndo(ctx, &u, func(tx Tx) error {
 		if err := tx.Fence(t.a.id, t.e.Self.ID, t.a.gen); err != nil {

@@ -24,7 +24,8 @@ var ErrNothingToUndo = errors.New("there is nothing to take back")
 var ErrNoUndo = errors.New("there is no such step")
 
 // Undo takes back what the agent's calls changed in a turn: the last one, a numbered one, or with u1, u2, … such a step itself. Only paths that
-// are as the agent left them are touched. The step is stored before the first file changes.
+// are as the agent left them are touched. The step is stored before the first file changes; where every path is to be left alone there is no
+// step, and what is returned has no number.
 func (e *Engine) Undo(ctx context.Context, id SessionID, what string) (Undo, error) {
 	if err := e.FinishUndo(ctx, id); err != nil {
 		return Undo{}, err
@@ -33,10 +34,18 @@ func (e *Engine) Undo(ctx context.Context, id SessionID, what string) (Undo, err
 	if err != nil {
 		return u, fmt.Errorf("take back %s: %w", or(what, "the last turn"), err)
 	}
+	if !u.touches() {
+		return u, e.Store.Read(ctx, func(tx Tx) error { return idle(tx, id) })
+	}
 	if err := e.acceptUndo(ctx, &u, func(tx Tx) error { return idle(tx, id) }); err != nil {
 		return u, fmt.Errorf("take back %s: %w", or(what, "the last turn"), err)
 	}
 	return e.settleUndo(ctx, u)
+}
+
+// touches tells whether any path would be changed.
+func (u Undo) touches() bool {
+	return slices.ContainsFunc(u.Paths, func(p PathStep) bool { return p.Why == "" })
 }
 
 func or(s, other string) string {

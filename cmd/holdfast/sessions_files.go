@@ -82,7 +82,11 @@ func sessionsUndo() *cobra.Command {
 			if err := c.st.Read(ctx, func(tx session.Tx) (err error) { s, err = tx.Session(id); return err }); err != nil {
 				return err
 			}
-			return c.show(u.View(s.Cwd), func(w io.Writer) { _, _ = fmt.Fprintln(w, plain(u.Report(s.Cwd))) })
+			err = c.show(u.View(s.Cwd), func(w io.Writer) { _, _ = fmt.Fprintln(w, plain(u.Report(s.Cwd))) })
+			if err == nil && u.Number == 0 {
+				err = exitError{exitFailed} // every path was left alone
+			}
+			return err
 		})
 	}
 	jsonFlag(cmd)

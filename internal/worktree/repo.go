@@ -3,6 +3,7 @@ package worktree
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -238,7 +239,7 @@ func pattern(rel string) string {
 
 // replaceFile writes a file whole, or not at all.
 func replaceFile(path string, b []byte, mode fs.FileMode) error {
-	tmp := fmt.Sprintf("%s.%d.new", path, os.Getpid())
+	tmp := path + "." + rand.Text() + ".new"
 	if err := os.WriteFile(tmp, b, mode); err != nil {
 		return err
 	}

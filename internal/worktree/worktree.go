@@ -6,7 +6,7 @@
 //
 // Invariants:
 //
-//	I1: the user's repository is only read; not one byte of it is written.
+//	I1: the user's repository is only read; not one byte of it is written. (Git renews the time of an object that it finds there.)
 //	I2: what is recorded is what is on disk: no attribute, filter or conversion of line ends has a part in it.
 //	I3: a path is changed only while it holds what is expected, by one rename or one removal.
 //	I4: files that git ignores are neither recorded nor touched, unless the agent wrote them itself.
