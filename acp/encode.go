@@ -218,6 +218,8 @@ func goalUpdate(v goals.View) update {
 
 func commandsUpdate() update {
 	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or status, pause, resume, end, verify, retry"}}
+	turn := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or nothing for the last one"}}
+	step := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or u1, u2, … to take an undo back"}}
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{
 		{Name: "goal", Description: "Pursue an objective over many turns until an independent review accepts it", Input: hint},
 		{Name: "rules", Description: "List your standing answers, or revoke one",
@@ -225,6 +227,10 @@ func commandsUpdate() update {
 		{Name: "status", Description: "Say where the goal stands"},
 		{Name: "stop", Description: "Stop everything in this session, background commands too",
 			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "all, for every session"}}},
+		{Name: "diff", Description: "Show what the last turn changed", Input: turn},
+		{Name: "redo", Description: "Put back what stalled work changed, and begin it again"},
+		{Name: "retry", Description: "Let stalled work go on as it is"},
+		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }
 

@@ -34,7 +34,9 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 			f.wakeUp()
 		}
 	})
-	if c, ok := command(text); ok {
+	if c, ok := command(text); ok && c.aboutFiles() {
+		return a.filesPrompt(ctx, b, f, req, c, text)
+	} else if ok {
 		return a.slashPrompt(ctx, b, f, req, c, text)
 	}
 	if err := a.needModel(b); err != nil {

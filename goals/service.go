@@ -284,7 +284,7 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 		if err := apply(tx, g, p, e.Now(), e.NewID); err != nil {
 			return err
 		}
-		if p.Action == "resume" || p.Action == "retry" {
+		if p.Action == "resume" || p.Action == "retry" || p.Action == "redo" {
 			if err := session.Rebase(tx, g.Session, identity, e.Now()); err != nil {
 				return err
 			}
@@ -336,6 +336,14 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		if g.Status == Paused || g.Status == Active && run.Phase != session.PhaseWaiting {
 			return &NotAllowedError{p.Action, g.Status, "there is nothing to retry; resume a paused goal"}
 		}
+	case "redo":
+		run, err := tx.Run(g.Run)
+		if err != nil {
+			return err
+		}
+		if g.Status != Active || run.ReasonCode != session.CodeStalled && run.ReasonCode != session.CodeCrashLoop {
+			return &NotAllowedError{p.Action, g.Status, "it has neither stalled nor died in a circle"}
+		}
 	case "verify":
 		if g.Status != Active {
 			return &NotAllowedError{p.Action, g.Status, "resume it first"}
@@ -361,13 +369,17 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		}
 		return reviewAgain(tx, g, now, newID)
 	default:
-		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "revise" or "waive"`}
+		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise" or "waive"`}
 	}
 	g.Status, g.ReasonCode, g.Reason, g.BlockerTurns, g.IdleTurns = Active, session.CodeNone, "", 0, 0
-	if err := want(tx, g, session.DesiredRun, now); err != nil || p.Action != "verify" {
+	if err := want(tx, g, session.DesiredRun, now); err != nil || p.Action != "verify" && p.Action != "redo" {
 		return err
 	}
 	run, err := tx.Run(g.Run)
+	if err == nil && p.Action == "redo" {
+		run.Redo = session.RedoEntry
+		return tx.UpdateRun(run, now)
+	}
 	if err != nil || run.Phase == session.PhaseWorking {
 		return err // the turn that runs ends first; the review follows it
 	}
@@ -461,6 +473,13 @@ func want(tx Tx, g Goal, d session.Desired, now time.Time) error {
 	}
 	run.Desired, run.Revision = d, g.Revision
 	run.ControlVersion++
+	last, err := tx.LastAttempt(run.ID)
+	if err != nil && !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	if d == session.DesiredRun && last.State == session.AttemptStalled {
+		run.Redo = session.RedoKeep // the user has decided: it goes on
+	}
 	switch {
 	case d == session.DesiredCancelled && run.Phase != session.PhaseWorking:
 		run.Phase = session.PhaseQueued // the owner closes it

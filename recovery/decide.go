@@ -57,6 +57,20 @@ const (
 	CallsUnknown Calls = "unknown" // a call was dispatched, its end is not recorded, and nothing will tell it
 )
 
+// Redo is whether the last attempt stalled, or what a person said about beginning again.
+type Redo string
+
+const (
+	NoRedo       Redo = "none"
+	RedoProven   Redo = "proven"     // it stalled for the first time, and everything it changed can be put back for certain
+	RedoConfirm  Redo = "confirm"    // it stalled, and a person has to see what it changed
+	RedoFromHere Redo = "as_it_is"   // a person said: go on in the work tree as it is
+	RedoAll      Redo = "from_entry" // a person said: put back what it changed, and begin again
+)
+
+// said tells whether a person has decided.
+func (r Redo) said() bool { return r == RedoFromHere || r == RedoAll }
+
 // Facts is all that Decide looks at.
 type Facts struct {
 	Desired   session.Desired
@@ -69,6 +83,7 @@ type Facts struct {
 	Attempt   Attempt
 	Calls     Calls
 	Streaming bool // an answer was being received
+	Redo      Redo
 }
 
 // Action is what is to be done.
@@ -82,6 +97,7 @@ const (
 	NewTurn    Action = "new_turn"
 	First      Action = "first"
 	Turn       Action = "turn"
+	Again      Action = "again" // put back what the last turn changed, then a new turn
 )
 
 // Decision names its rule and, for a wait, the code that says why and what moves it.
@@ -110,14 +126,20 @@ func Decide(f Facts) Decision {
 		return Decision{Wait, "R7 another endpoint or credential here", session.CodeEnvironment}
 	case f.Tools == ToolsMissing && f.Calls == CallsPlanned:
 		return Decision{Wait, "R8 an external server is not here", session.CodeServerMissing}
-	case f.CrashLoop:
+	case f.CrashLoop && !f.Redo.said():
 		return Decision{Wait, "R9 two deaths without progress", session.CodeCrashLoop}
 	case f.Attempt == NeverTried:
 		return Decision{First, "R10 accepted and never begun", session.CodeNone}
+	case f.Redo == RedoConfirm:
+		return Decision{Wait, "R16 it stalled and a person decides", session.CodeStalled}
+	case f.Redo == RedoAll && f.Calls != CallsLive:
+		return Decision{Again, "R17 a person said to begin again", session.CodeNone}
+	case f.Redo == RedoProven && f.Calls != CallsLive:
+		return Decision{Again, "R18 it stalled and every change is proven", session.CodeNone}
 	case f.Calls == CallsUnknown && f.Attempt == LostTry:
 		return Decision{NewTurn, "R11 an outcome is unknown", session.CodeNone}
 	case f.Calls == CallsUnseen && f.Attempt == LostTry:
-		return Decision{NewTurn, "R16 an outcome cannot be seen now", session.CodeNone}
+		return Decision{NewTurn, "R19 an outcome cannot be seen now", session.CodeNone}
 	case f.Calls == CallsLive:
 		return Decision{Reconnect, "R12 a command lives", session.CodeNone}
 	case f.Attempt == LostTry && f.Streaming:

@@ -28,7 +28,9 @@ func every() []Facts {
 								for _, attempt := range []Attempt{NeverTried, EndedTry, LostTry} {
 									for _, calls := range []Calls{CallsClosed, CallsPlanned, CallsLive, CallsUnseen, CallsUnknown} {
 										for _, streaming := range bools {
-											all = append(all, Facts{desired, closed, approval, dir, model, tools, loop, attempt, calls, streaming})
+											for _, redo := range []Redo{NoRedo, RedoProven, RedoConfirm, RedoFromHere, RedoAll} {
+												all = append(all, Facts{desired, closed, approval, dir, model, tools, loop, attempt, calls, streaming, redo})
+											}
 										}
 									}
 								}
@@ -60,7 +62,7 @@ func TestDecide_EveryFact(t *testing.T) {
 		if _, known := session.Diagnostics[d.Code]; d.Action == Wait && !known {
 			t.Fatalf("code %q is not in the closed list", d.Code)
 		}
-		if f.Attempt == LostTry && (f.Calls == CallsUnknown || f.Calls == CallsUnseen) && d.Action != Wait && d.Action != Leave && d.Action != NewTurn {
+		if f.Attempt == LostTry && (f.Calls == CallsUnknown || f.Calls == CallsUnseen) && d.Action != Wait && d.Action != Leave && d.Action != NewTurn && d.Action != Again {
 			t.Fatalf("I2: an unknown outcome must lead to a new turn: %+v: %+v", f, d)
 		}
 	}

@@ -27,7 +27,10 @@ func (Runner) Recover(ctx context.Context, in session.Inherited) (session.Verdic
 	if err := g.probe(ctx); err != nil {
 		return session.Verdict{}, err
 	}
-	f := g.facts(ctx)
+	f, err := g.facts(ctx)
+	if err != nil {
+		return session.Verdict{}, err
+	}
 	d := Decide(f)
 	v := session.Verdict{Rule: d.Rule, Wait: d.Code, Died: g.in.Last.State == session.AttemptRunning, Findings: g.findings}
 	if d.Action == Wait {
@@ -35,9 +38,15 @@ func (Runner) Recover(ctx context.Context, in session.Inherited) (session.Verdic
 		return v, nil
 	}
 	v.Mode = modes[d.Action]
-	v.CloseOpen = d.Action == NewTurn
-	if d.Action == NewTurn || d.Action == Checkpoint && len(g.findings) > 0 {
+	v.CloseOpen, v.Rollback = d.Action == NewTurn || d.Action == Again, d.Action == Again
+	switch {
+	case d.Action == Again:
+		v.Note = g.begun()
+	case d.Action == NewTurn, d.Action == Checkpoint && len(g.findings) > 0, in.Last.State == session.AttemptInterrupted, f.Redo == RedoFromHere:
 		v.Note = g.note(ctx, f)
+	}
+	if v.Entry = g.now; v.Entry.Tree == "" && !v.Rollback && f.Attempt == LostTry && in.Last.EntryTree != "" {
+		v.Entry = g.entry(ctx)
 	}
 	if f.Attempt == LostTry {
 		v.Shown = g.shown()
@@ -46,7 +55,7 @@ func (Runner) Recover(ctx context.Context, in session.Inherited) (session.Verdic
 }
 
 var modes = map[Action]session.AttemptMode{Reconnect: session.ModeReconnect, Checkpoint: session.ModeCheckpoint, NewTurn: session.ModeNewTurn,
-	First: session.ModeFirst, Turn: session.ModeTurn}
+	First: session.ModeFirst, Turn: session.ModeTurn, Again: session.ModeNewTurn}
 
 // gathering is one look at a run.
 type gathering struct {
@@ -56,6 +65,8 @@ type gathering struct {
 	approvals []session.Approval
 	streaming bool
 	findings  map[session.EffectID]session.Finding
+	now       session.Checkpoint // the work tree as the next attempt finds it
+	stalled   session.Stalled
 }
 
 func (g *gathering) load(ctx context.Context) error {
@@ -135,9 +146,10 @@ func unseen(ef session.Effect) string {
 	return "Holdfast ended when the call may have been made and no result was stored."
 }
 
-func (g *gathering) facts(ctx context.Context) Facts {
+func (g *gathering) facts(ctx context.Context) (Facts, error) {
 	in := g.in
-	f := Facts{Desired: in.Run.Desired, Closed: in.Session.Closed, Approval: NoQuestion, Directory: g.directory(), Model: g.model(), Tools: g.tools(ctx),
+	redo, err := g.redo(ctx)
+	f := Facts{Redo: redo, Desired: in.Run.Desired, Closed: in.Session.Closed, Approval: NoQuestion, Directory: g.directory(), Model: g.model(), Tools: g.tools(ctx),
 		Attempt: NeverTried, Calls: CallsClosed, Streaming: g.streaming}
 	switch in.Last.State {
 	case "":
@@ -174,7 +186,45 @@ func (g *gathering) facts(ctx context.Context) Facts {
 			f.Calls = c
 		}
 	}
-	return f
+	return f, err
+}
+
+// redo looks whether the last attempt stalled, and whether what it changed can be put back without a person.
+func (g *gathering) redo(ctx context.Context) (Redo, error) {
+	switch {
+	case g.in.Run.Redo == session.RedoEntry:
+		return RedoAll, nil
+	case g.in.Run.Redo == session.RedoKeep:
+		return RedoFromHere, nil
+	case g.in.Last.State != session.AttemptStalled:
+		return NoRedo, nil
+	}
+	var err error
+	if g.stalled, err = g.in.Engine.LastTurn(ctx, g.in.Run); err != nil {
+		return NoRedo, fmt.Errorf("look at what the stalled turn changed: %w", err)
+	}
+	if g.stalled.Safe && g.stalled.Times == 1 {
+		return RedoProven, nil
+	}
+	return RedoConfirm, nil
+}
+
+// entry records the work tree that the next attempt begins in. When that fails the work goes on without.
+func (g *gathering) entry(ctx context.Context) session.Checkpoint {
+	now, err := g.in.Engine.Workspace.Snapshot(ctx, g.in.Session.Cwd)
+	if err != nil {
+		g.in.Engine.Log.Error().Err(err).Str("session_id", string(g.in.Session.ID)).Msg("recording the work tree failed; going on without")
+	}
+	return now
+}
+
+// begun tells the next turn that it begins again.
+func (g *gathering) begun() string {
+	why := "The user asked for it."
+	if g.in.Run.Redo == session.RedoNone {
+		why = fmt.Sprintf("Your last attempt did nothing for %s and was ended.", g.in.Engine.Stall)
+	}
+	return "[" + why + " Begin again from the request. What was put back, if anything, is said above. Look before you act.]"
 }
 
 func (g *gathering) directory() Directory {
@@ -233,6 +283,9 @@ func (g *gathering) why(ctx context.Context, code session.Code) string {
 		return d.Sentence + " (" + g.in.Session.Cwd + ")"
 	case session.CodeServerMissing:
 		return d.Sentence + " (" + g.missing(ctx) + ")"
+	case session.CodeStalled:
+		return fmt.Sprintf("It did nothing for %s.%s /redo puts that back as far as it is unchanged since and begins again; /retry goes on as it is; /diff shows it.",
+			g.in.Engine.Stall, g.stalled.List())
 	case session.CodeModelUnavailable:
 		if _, err := g.in.Engine.Model(); err != nil {
 			return err.Error()
@@ -262,7 +315,9 @@ func (g *gathering) note(ctx context.Context, f Facts) string {
 			fmt.Fprintf(&b, "Ended meanwhile, its result is above: %s\n", title)
 		}
 	}
-	b.WriteString(g.in.Engine.Workspace.Status(ctx, g.in.Session.ID, g.in.Session.Cwd, g.in.Last.EntryTree))
+	status, now := g.in.Engine.Workspace.Status(ctx, g.in.Session.Cwd, g.in.Last.EntryTree)
+	g.now = now
+	b.WriteString(status)
 	return b.String()
 }
 

@@ -188,7 +188,7 @@ func (a *actor) ready(r Run, recheck, answered bool) (bool, time.Time) {
 func (a *actor) execute(r Run) error {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	defer cancel(nil)
-	t := &turn{a: a, e: a.e, run: r, nudge: make(chan struct{}, 1)}
+	t := &turn{a: a, e: a.e, run: r, nudge: make(chan struct{}, 1), pulse: newPulse()}
 	errs := make(chan error, 1)
 	go func() { errs <- t.main(ctx) }() // received below, always
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -199,6 +199,9 @@ func (a *actor) execute(r Run) error {
 			return errors.Join(err, a.confirm(t))
 		case <-a.wake:
 		case <-tick.C:
+			if t.pulse.still(a.e.Stall) {
+				cancel(ErrStalled)
+			}
 			if !a.e.shared() {
 				continue
 			}

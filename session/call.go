@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,7 +85,10 @@ func (t *turn) calls(ctx context.Context) error {
 			return err
 		}
 		c := &call{t: t, item: it, effect: effects[it.Body.Tool.Effect]}
-		if err := c.run(ctx); err != nil {
+		leave := t.pulse.enter()
+		err := c.run(ctx)
+		leave()
+		if err != nil {
 			return err
 		}
 	}
@@ -249,13 +253,14 @@ func (c *call) apply(ctx context.Context, st StateTool, approval Approval) error
 
 // dispatch commits that the call is about to happen, lets it happen, and commits its result. approval is consumed by the same commit.
 func (c *call) dispatch(ctx context.Context, approval Approval, p Prepared) error {
-	if err := c.t.recordEntry(ctx); err != nil {
+	before, err := c.checkpoint(ctx)
+	if err != nil {
 		return err
 	}
 	if c.moved() {
 		return errRedefined
 	}
-	err := c.t.commit(ctx, "effect.dispatched", func(tx Tx) error {
+	err = c.t.commit(ctx, "effect.dispatched", func(tx Tx) error {
 		now := c.t.e.Now()
 		run, err := tx.Run(c.t.run.ID)
 		if err != nil {
@@ -281,6 +286,11 @@ func (c *call) dispatch(ctx context.Context, approval Approval, p Prepared) erro
 		}
 		if err := tx.UpdateEffect(c.effect); err != nil {
 			return err
+		}
+		if before != "" {
+			if err := tx.PutTrees(EffectTrees{Effect: c.effect.ID, Run: c.effect.Run, Before: before}); err != nil {
+				return err
+			}
 		}
 		if err := p.Dispatching(tx, c.effect, now); err != nil {
 			return err
@@ -332,11 +342,15 @@ func (c *call) finish(ctx context.Context, out Output, err error, by SettledBy, 
 		out = Output{Text: safeText(err), IsError: true}
 	}
 	identity := c.t.e.IdentityOf(context.WithoutCancel(ctx), c.t.a.id) // "" when it went away; recovery will say so
+	after := c.after(ctx)
 	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: by, Output: &out}, func(tx Tx, f *Finding) error {
 		if err := record(tx, f); err != nil {
 			return err
 		}
 		if err := c.hear(tx, out.Heard, c.t.e.Now()); err != nil {
+			return err
+		}
+		if err := after(tx); err != nil {
 			return err
 		}
 		return Rebase(tx, c.t.a.id, identity, c.t.e.Now())
@@ -422,7 +436,7 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 		}
 	case FactUnknown:
 		tc.Status = ToolFailed // never shown as running
-		ef.Lookup = or(f.Lookup, LookupNothing)
+		ef.Lookup = cmp.Or(f.Lookup, LookupNothing)
 		tc.Lookup, tc.Why = ef.Lookup, f.Note
 		if ef.Plan.External != nil {
 			if err := lose(tx, id, f.Note, now); err != nil {
@@ -458,26 +472,6 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 		return err
 	}
 	return tellOverruled(tx, word, ef, it, now)
-}
-
-// recordEntry remembers the work tree as it was before the attempt's first change.
-func (t *turn) recordEntry(ctx context.Context) error {
-	if t.att.EntryTree != "" || t.e.Workspace == nil {
-		return nil
-	}
-	tree, err := t.e.Workspace.Snapshot(ctx, t.a.id, t.sess.Cwd)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if err != nil {
-		t.a.log(err, "recording the work tree failed; going on without")
-		tree = "none"
-	}
-	if tree == "" {
-		tree = "none"
-	}
-	t.att.EntryTree = tree
-	return nil
 }
 
 // LostError says that a call was started and that its end was not seen. Lookup is what could still tell it.

@@ -29,6 +29,7 @@ const (
 	CodeOutcomeUnknown   Code = "outcome_unknown"
 	CodeOwnerLost        Code = "owner_lost"
 	CodeServerMissing    Code = "mcp_server_missing"
+	CodeStalled          Code = "stalled"
 )
 
 // Diagnostic is what a code means and who can do what about it.
@@ -48,7 +49,7 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeClosedByClient:   {"The editor closed the session; it goes on when the session is opened again.", "user", []string{"open", "end"}},
 	CodeRecoveryOff:      {"Automatic recovery is off.", "user", []string{"resume", "end"}},
 	CodeNotAttached:      {"Recovery waits until an editor opens the session.", "user", []string{"open", "end"}},
-	CodeCrashLoop:        {"The process died twice in a row at this point without progress.", "user", []string{"retry", "end"}},
+	CodeCrashLoop:        {"The process died twice in a row at this point without progress.", "user", []string{"redo", "retry", "end"}},
 	CodeDirectoryMissing: {"The working directory is not there.", "user", []string{"retry", "end"}},
 	CodeWorkspaceChanged: {"The working directory is no longer the one the work began in.", "user", []string{"retry", "end"}},
 	CodeEnvironment:      {"This process has another model, endpoint or credential than the work began with.", "user", []string{"open", "end"}},
@@ -63,5 +64,6 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeOutcomeUnknown:   {"The outcome of a call is unknown; until you settle it, everything but reading asks first.", "user", []string{"settle"}},
 	CodeOwnerLost:        {"The process that worked on it is gone; the next process that executes goes on with it.", "user", []string{"open", "work", "end"}},
 	CodeServerMissing:    {"A tool needs an MCP server that only the editor can supply again.", "user", []string{"open", "pause", "end"}},
+	CodeStalled:          {"It did nothing for too long, and a person says whether what it changed is put back first.", "user", []string{"redo", "retry", "end"}},
 	CodeRecoveryUnread:   {"The recorded state of this work could not be read.", "user", []string{"retry", "end"}},
 }

@@ -112,10 +112,19 @@ type Reattacher interface {
 type Workspace interface {
 	// Identity names the directory itself.
 	Identity(cwd string) (string, error)
-	// Snapshot records the work tree as a git tree, "" without git.
-	Snapshot(ctx context.Context, id SessionID, cwd string) (string, error)
-	// Status describes the work tree and what changed since tree, for a model to read.
-	Status(ctx context.Context, id SessionID, cwd, tree string) string
+	// Snapshot records the work tree as a git tree, the zero Checkpoint without git.
+	Snapshot(ctx context.Context, cwd string) (Checkpoint, error)
+	// Keep gives a recorded tree a name of its own, so that it stays.
+	Keep(ctx context.Context, cwd, name, tree string) error
+	// Status describes the work tree and what changed since tree, for a model to read, and returns what it recorded for that.
+	Status(ctx context.Context, cwd, tree string) (string, Checkpoint)
+	// Changed lists the files that differ between two recorded trees.
+	Changed(ctx context.Context, cwd, before, after string) ([]PathChange, error)
+	// Content returns what a recorded file held.
+	Content(ctx context.Context, cwd, blob string) ([]byte, error)
+	// At says what a path holds now, and Put gives it what a step says, while it holds what the step expects.
+	At(path string) (PathState, error)
+	Put(step PathStep, content []byte) error
 }
 
 // Hooks ties controls of a session to what is built on top of it.
@@ -146,6 +155,7 @@ type Config struct {
 	Toolbox   Toolbox             // tools of external servers; nil for none
 	Passive   bool                // this instance only writes controls: it owns nothing and executes nothing
 	Poke      func(ids ...string) // rings other instances
+	Stall     time.Duration       // how long an attempt may do nothing; 0 is StallAfter
 	StateDir  string
 	Env       []string // environment for commands
 	Now       func() time.Time
@@ -174,6 +184,9 @@ type Engine struct {
 // NewEngine returns an engine that executes nothing until Admit.
 func NewEngine(c Config) *Engine {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	if c.Stall <= 0 {
+		c.Stall = StallAfter
+	}
 	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, admitted: make(chan struct{})}
 }
 

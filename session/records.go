@@ -93,9 +93,19 @@ type Run struct {
 	Faults         int             // temporary provider faults in a row
 	RetryAt        time.Time
 	RetryWait      time.Duration // how long the wait is at most, whatever the clock does
+	Redo           Redo          // what a person said about waiting work; the next admission takes it
 	CreatedAt      time.Time
 	EndedAt        time.Time
 }
+
+// Redo is a person's word on work that waits.
+type Redo string
+
+const (
+	RedoNone  Redo = ""
+	RedoEntry Redo = "entry" // put back what it changed, and begin again
+	RedoKeep  Redo = "keep"  // go on in the work tree as it is
+)
 
 // AttemptState is how an attempt ended.
 type AttemptState string
@@ -133,9 +143,13 @@ type Attempt struct {
 	Rule            string // the recovery rule that admitted it, or ""
 	ContinuationKey string
 	EntryTree       string // git tree of the work tree before the attempt's first change, or ""
-	StartPoint      int64  // the run's commit point at the start
-	StartedAt       time.Time
-	EndedAt         time.Time
+	// Continued: it went on in the work tree as it was, after another attempt. Its entry tree is then the tree it began in.
+	Continued bool
+	// Fingerprint is that of the work tree as it was last recorded for the attempt.
+	Fingerprint string
+	StartPoint  int64 // the run's commit point at the start
+	StartedAt   time.Time
+	EndedAt     time.Time
 }
 
 // ItemKind is the kind of a history entry.

@@ -21,6 +21,10 @@ type Verdict struct {
 	Shown  string // one line for the user
 	// Findings settles the calls the lost owner had dispatched.
 	Findings map[EffectID]Finding
+	// Rollback puts back what the last turn changed before it begins again.
+	Rollback bool
+	// Entry is the work tree that the next attempt begins in, where it was recorded already.
+	Entry Checkpoint
 	// CloseOpen ends the old turn: planned calls are settled as never started. Without it they are run by the next attempt.
 	CloseOpen bool
 }

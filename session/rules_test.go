@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lines are commands that a rule may be held against.
-var lines = []string{"git push", "git push origin", "git pull", "git  push", "git pushx", "/usr/bin/git push", "sudo git push", "A=b git push", "git push > log",
+// heldLines are commands that a rule may be held against.
+var heldLines = []string{"git push", "git push origin", "git pull", "git  push", "git pushx", "/usr/bin/git push", "sudo git push", "A=b git push", "git push > log",
 	"true; git push", "true && git push", "true | git push", "true & git push", "true\ngit push", "$(git push)", "`git push`", "(git push)", "cd / && git push",
 	"if true; then git push; fi", "sh -c 'git push'", "xargs git push", "echo git push", "echo 'do not git push'", "g''it push", "git 'push'", "$GIT push", ""}
 
@@ -24,7 +24,7 @@ func TestRule_CoversCommands(t *testing.T) {
 	words := []string{"-", "maybe", "surely"}
 	var out strings.Builder
 	facts := 0
-	for _, line := range lines {
+	for _, line := range heldLines {
 		fmt.Fprintf(&out, "%-32q", line)
 		for _, r := range rules {
 			for _, v := range []RuleVerdict{VerdictAllow, VerdictDeny} {

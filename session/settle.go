@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -36,20 +37,12 @@ type Settlement struct {
 }
 
 func settlement(ef Effect, f Finding, s Session, now time.Time) Settlement {
-	out := Settlement{Effect: ef.ID, Fact: f.Fact, By: or(f.By, SettledByRecovery), Note: f.Note, Evidence: f.Evidence, At: now,
-		Instance: or(f.Instance, s.Owner)}
+	out := Settlement{Effect: ef.ID, Fact: f.Fact, By: cmp.Or(f.By, SettledByRecovery), Note: f.Note, Evidence: f.Evidence, At: now,
+		Instance: cmp.Or(f.Instance, s.Owner)}
 	if out.Evidence == "" && f.Output != nil {
 		out.Evidence = ef.ResultDigest
 	}
 	return out
-}
-
-// or is the first of two that is set.
-func or[T ~string](a, b T) T {
-	if a == "" {
-		return b
-	}
-	return a
 }
 
 // overrules tells whether a finding is what really came of a call that a person's word has settled.
@@ -86,7 +79,7 @@ func Overruled(word, ef Effect) string {
 	case ef.ExitCode != nil:
 		says = fmt.Sprintf("exit %d", *ef.ExitCode)
 	}
-	return fmt.Sprintf("About the call %q: the user said that %s; a %s says: %s.", or(ef.Plan.Title, ef.Tool), said, ef.SettledBy, says)
+	return fmt.Sprintf("About the call %q: the user said that %s; a %s says: %s.", cmp.Or(ef.Plan.Title, ef.Tool), said, ef.SettledBy, says)
 }
 
 // Unsure says of an unknown outcome why it is unknown, and what could still tell.

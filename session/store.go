@@ -61,6 +61,8 @@ type Tx interface {
 	// UpdateRun writes the run and announces it.
 	UpdateRun(Run, time.Time) error
 	OpenRuns(SessionID) ([]Run, error)
+	// RunsOf lists every run of a session in order of acceptance.
+	RunsOf(SessionID) ([]Run, error)
 	InsertAttempt(Attempt) error
 	UpdateAttempt(Attempt) error
 	// LastAttempt returns the newest attempt of a run, or ErrNotFound.
@@ -89,6 +91,18 @@ type Tx interface {
 	AppendSettlement(Settlement) error
 	// Settlements lists what was found out about a call, in order.
 	Settlements(EffectID) ([]Settlement, error)
+	// PutTrees stores the work trees around a call.
+	PutTrees(EffectTrees) error
+	TreesOf(RunID) ([]EffectTrees, error)
+	// Trees lists every recorded work tree that a record refers to.
+	Trees() ([]string, error)
+	// InsertUndo gives the step its number.
+	InsertUndo(*Undo) error
+	UpdateUndo(Undo) error
+	Undo(id string) (Undo, error)
+	// Undos lists the steps of a session in order, OpenUndos those that are not settled; without a session those of all.
+	Undos(SessionID) ([]Undo, error)
+	OpenUndos(SessionID) ([]Undo, error)
 
 	InsertSend(Send) error
 	UpdateSend(Send) error

@@ -47,6 +47,7 @@ func newStream(t *turn, req Request) *stream {
 func (s *stream) delta(d Delta) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.t.pulse.beat()
 	if s.err != nil {
 		return s.err
 	}

@@ -31,6 +31,7 @@ type turn struct {
 	same  int    // how often in a row it came
 	asked int    // model requests of this attempt
 
+	pulse *pulse
 	yield atomic.Bool
 	nudge chan struct{} // an approval may have been answered
 }
@@ -137,6 +138,9 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if t.run.Desired != DesiredRun {
 		return false, t.close(t.a.ctx) // not under the turn's own context, which the same stop cancels
 	}
+	if err := t.e.FinishUndo(ctx, t.a.id); err != nil {
+		return false, err
+	}
 	var last Attempt
 	err = t.e.Store.Read(ctx, func(tx Tx) error {
 		if t.sess, err = tx.Session(t.a.id); err != nil {
@@ -156,7 +160,7 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 		verdict.Mode = ModeFirst
 	}
 	orphan := last.State == AttemptRunning
-	if t.a.inherited[t.run.ID] || orphan || t.run.Phase == PhaseWaiting {
+	if t.a.inherited[t.run.ID] || orphan || t.run.Phase == PhaseWaiting || last.State == AttemptStalled || t.run.Redo != RedoNone {
 		verdict, err = t.e.Recoverer.Recover(ctx, Inherited{Engine: t.e, Session: t.sess, Run: t.run, Last: last})
 		if err != nil {
 			return false, fmt.Errorf("decide recovery of run %s: %w", t.run.ID, err)
@@ -165,6 +169,11 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if verdict.Wait == CodeNone {
 		if t.model, err = t.e.Model(); err != nil {
 			verdict.Wait, verdict.Reason = CodeModelUnavailable, safeText(err)
+		}
+	}
+	if verdict.Wait == CodeNone && verdict.Rollback {
+		if err := t.rollback(ctx); err != nil {
+			return false, err
 		}
 	}
 	observed, err := t.driver().Observe(ctx, t.sess, t.run)
@@ -202,6 +211,9 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	if run.ControlVersion != t.run.ControlVersion || run.Desired != DesiredRun {
 		return nil // a control came first; the actor looks again
 	}
+	if open, err := tx.OpenUndos(t.a.id); err != nil || len(open) > 0 {
+		return err // files are being put back; the actor looks again
+	}
 	if err := v.apply(tx, run, last, now); err != nil {
 		return err
 	}
@@ -218,10 +230,13 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 		return tx.UpdateRun(run, now)
 	}
 	run.Phase, run.ReasonCode, run.Reason, run.RetryAt, run.RetryWait = PhaseWorking, CodeNone, "", time.Time{}, 0
+	run.Phase, run.ReasonCode, run.Reason, run.RetryAt, run.Redo = PhaseWorking, CodeNone, "", time.Time{}, RedoNone
 	a := Attempt{
 		ID: AttemptID(t.e.NewID()), Run: run.ID, Number: last.Number + 1, Generation: t.a.gen, Instance: t.e.Self.ID, PID: t.e.Self.PID,
 		State: AttemptRunning, Mode: v.Mode, Rule: v.Rule, StartPoint: run.CommitPoint, StartedAt: now,
 		ContinuationKey: Digest(string(run.ID), fmt.Sprint(run.ControlVersion), fmt.Sprint(run.CommitPoint), string(last.ID)),
+		// What did not come to its end goes on in the work tree as it is, unless it was put back first.
+		Continued: last.ID != "" && last.State != AttemptCompleted && !v.Rollback, EntryTree: v.Entry.Tree, Fingerprint: v.Entry.Fingerprint,
 	}
 	if err := tx.InsertAttempt(a); err != nil {
 		return err
@@ -285,6 +300,7 @@ func (t *turn) insert(tx Tx, it *Item, run Run, a Attempt) error {
 
 // respond makes one model request. more tells that there are calls to run.
 func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error) {
+	t.pulse.beat()
 	tools := t.offered(ctx) // may wait for a server, so before anything is stored
 	if err := context.Cause(ctx); err != nil {
 		return false, "", err
@@ -410,6 +426,9 @@ func (t *turn) stopped(ctx context.Context) error {
 	}
 	if errors.Is(context.Cause(ctx), ErrStopped) {
 		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone, "")
+	}
+	if errors.Is(context.Cause(ctx), ErrStalled) {
+		return t.stall(ctx)
 	}
 	// The attempt stays running in the records: the next owner finds it as after a crash and goes on.
 	return nil

@@ -26,7 +26,7 @@ func goalsCommand() *cobra.Command {
 		goalsList(), goalsShow(), goalsCreate(),
 		goalsAction("pause", "Stop a goal until it is resumed"), goalsAction("resume", "Go on with a paused or blocked goal"),
 		goalsAction("end", "End a goal for good"), goalsAction("verify", "Ask for an independent review now"),
-		goalsAction("retry", "Try again what a block or a wait held up"), goalsRevise(), goalsWaive())
+		goalsAction("retry", "Try again what a block or a wait held up"), goalsAction("redo", "Put back what a stalled turn changed, and begin it again"), goalsRevise(), goalsWaive())
 }
 
 func goalsList() *cobra.Command {

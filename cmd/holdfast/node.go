@@ -37,6 +37,7 @@ type node struct {
 	log    zerolog.Logger
 	model  func() (session.Model, error)
 
+	life   context.Context // of what runs beside the work; ends with close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	taking atomic.Bool // recovery was admitted: work that nobody owns is taken from now on
@@ -89,8 +90,11 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}})
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
-		Drivers: drivers(st, builtin, n.model), Workspace: worktree.Tree{StateDir: home}, Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
+		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
+	}
+	if c, err := settings(home); err == nil { // what is wrong with it is told by the toolbox
+		cfg.Stall = time.Duration(c.Recovery.Stall) * time.Second
 	}
 	if executes(kind) {
 		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
@@ -104,8 +108,8 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	if !executes(kind) {
 		return nil // it takes nothing over, not even from the dead
 	}
-	ctx, n.cancel = context.WithCancel(context.Background())
-	n.wg.Go(func() { n.watch(ctx, home) })
+	n.life, n.cancel = context.WithCancel(context.Background())
+	n.wg.Go(func() { n.watch(n.life, home) })
 	return nil
 }
 
@@ -297,7 +301,31 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.taking.Store(true)
 	n.takeUnowned(ctx)
 	n.engine.Admit()
-	n.prune(ctx, home) // nothing waits for it
+	if n.life != nil {
+		n.wg.Go(func() {
+			n.prune(n.life, home)
+			n.tidy(n.life, home)
+		})
+	}
+}
+
+// tidy finishes steps that a lost process left in the middle, and prunes recorded work trees that no record refers to. Nothing waits for it.
+func (n *node) tidy(ctx context.Context, home string) {
+	if err := n.engine.FinishUndo(ctx, ""); err != nil && ctx.Err() == nil {
+		n.log.Error().Err(err).Msg("finishing a step that put files back failed")
+	}
+	err := worktree.New(home).Prune(ctx, func() (map[string]bool, error) {
+		var names []string
+		err := store.Store{DB: n.db}.Read(ctx, func(tx session.Tx) (err error) { names, err = tx.Trees(); return err })
+		kept := map[string]bool{}
+		for _, name := range names {
+			kept[name] = true
+		}
+		return kept, err
+	})
+	if err != nil && ctx.Err() == nil {
+		n.log.Error().Err(err).Msg("pruning recorded work trees failed")
+	}
 }
 
 // letGo is how long running work may take to be committed when the process ends.

@@ -17,7 +17,9 @@ import (
 func sessionsCommand() *cobra.Command {
 	return group("sessions", "List sessions, read them, and answer what they ask",
 		"Sessions are the conversations of every editor on this store. A session may be named by the last 8 or more characters of its id.",
-		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode())
+		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode(), sessionsDiff(), sessionsUndo(),
+		sessionsAgain("redo", "Put back what stalled work changed, and begin it again", session.RedoEntry),
+		sessionsAgain("retry", "Let stalled work go on as it is", session.RedoKeep))
 }
 
 func sessionsList() *cobra.Command {

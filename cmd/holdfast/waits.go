@@ -183,6 +183,8 @@ func (w *wait) advise(s session.Session) {
 		w.Command = "open the session in the editor that has the server"
 	case w.ReasonCode == session.CodeModelUnavailable:
 		w.Command = "set up a model, then holdfast work"
+	case w.ReasonCode == session.CodeStalled, w.ReasonCode == session.CodeCrashLoop && w.GoalID == "":
+		w.Command = fmt.Sprintf("holdfast sessions redo %s (put back and begin again) or holdfast sessions retry %s (go on as it is)", w.SessionID, w.SessionID)
 	case w.ReasonCode == session.CodeOtherHost:
 		w.Command = "go on there"
 	default:

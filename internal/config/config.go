@@ -29,6 +29,10 @@ type Config struct {
 		// ParkMinutes is how long a prompt stays open for a question that nobody answers; 0 means the default, 30.
 		ParkMinutes float64 `toml:"park_minutes"`
 	} `toml:"permissions"`
+	Recovery struct {
+		// Stall is after how many seconds without activity an attempt is ended; 0 means the default, 900.
+		Stall int64 `toml:"stall_seconds"`
+	} `toml:"recovery"`
 }
 
 // Server is one stdio MCP server.
@@ -110,6 +114,9 @@ func Load(path string) (Config, error) {
 	}
 	if m := c.Permissions.ParkMinutes; m < 0 || m > 7*24*60 || m != m {
 		return Config{}, &Error{Path: path, Message: "permissions.park_minutes is a number of minutes, at most a week"}
+	}
+	if c.Recovery.Stall < 0 {
+		return Config{}, &Error{Path: path, Message: "recovery.stall_seconds cannot be negative"}
 	}
 	if a := c.MCP.Authority; a != "" && !slices.Contains([]string{"read", "goals", "full"}, a) {
 		return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.authority is %q; want read, goals or full", a)}

@@ -27,6 +27,7 @@ var Points = []string{
 	"owner.takeover",
 	"prompt.accepted",
 	"recovery.decided",
+	"redo.accepted",
 	"remark.stored",
 	"request.started",
 	"response.lost",
@@ -49,6 +50,11 @@ var Points = []string{
 	"turn.ended",
 	"turn.failed",
 	"turn.left",
+	"turn.stalled",
+	"undo.accepted",
+	"undo.settled",
+	// Before each file that is put back.
+	"tree.restoring",
 	// A call of an external MCP server: before its first byte, after its last, and once its answer was read.
 	"mcp.sending",
 	"mcp.written",

@@ -20,13 +20,13 @@ func (t *Tx) InsertRun(r session.Run) error {
 }
 
 const runColumns = `SELECT id, session, kind, ord, desired, phase, stop_reason, reason_code, reason, control_version, goal, revision, input,
-	commit_point, deaths, faults, retry_at, retry_wait, created_at, ended_at FROM runs`
+	commit_point, deaths, faults, retry_at, retry_wait, created_at, ended_at, redo FROM runs`
 
 func scanRun(r scanner) (v session.Run, err error) {
 	var input string
 	var retry, wait, created, ended int64
 	err = r.Scan(&v.ID, &v.Session, &v.Kind, &v.Order, &v.Desired, &v.Phase, &v.StopReason, &v.ReasonCode, &v.Reason, &v.ControlVersion,
-		&v.Goal, &v.Revision, &input, &v.CommitPoint, &v.Deaths, &v.Faults, &retry, &wait, &created, &ended)
+		&v.Goal, &v.Revision, &input, &v.CommitPoint, &v.Deaths, &v.Faults, &retry, &wait, &created, &ended, &v.Redo)
 	v.RetryWait = time.Duration(wait) * time.Millisecond
 	v.Input = []byte(input)
 	v.RetryAt, v.CreatedAt, v.EndedAt = at(retry), at(created), at(ended)
@@ -43,14 +43,19 @@ func (t *Tx) OpenRuns(id session.SessionID) ([]session.Run, error) {
 	return list(t, "list open runs", scanRun, runColumns+` WHERE session = ? AND phase <> 'ended' ORDER BY ord`, id)
 }
 
+// RunsOf lists every run of a session in order of acceptance.
+func (t *Tx) RunsOf(id session.SessionID) ([]session.Run, error) {
+	return list(t, "list runs", scanRun, runColumns+` WHERE session = ? ORDER BY ord`, id)
+}
+
 const updateRun = `UPDATE runs SET desired = ?, phase = ?, stop_reason = ?, reason_code = ?, reason = ?, control_version = ?, revision = ?,
 	commit_point = ?, deaths = ?, faults = ?, retry_at = ?, retry_wait = ?, ended_at = ?,
-	input = ? WHERE id = ?`
+	input = ?, redo = ? WHERE id = ?`
 
 // UpdateRun writes a run and announces it.
 func (t *Tx) UpdateRun(r session.Run, now time.Time) error {
 	if err := t.one("update run", updateRun, r.Desired, r.Phase, r.StopReason, r.ReasonCode, r.Reason, r.ControlVersion, r.Revision,
-		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), r.RetryWait.Milliseconds(), ms(r.EndedAt), string(r.Input), r.ID); err != nil {
+		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), r.RetryWait.Milliseconds(), ms(r.EndedAt), string(r.Input), r.Redo, r.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(r.Session, session.EventRun, string(r.ID), now)
@@ -58,29 +63,29 @@ func (t *Tx) UpdateRun(r session.Run, now time.Time) error {
 }
 
 const insertAttempt = `INSERT INTO attempts (id, run, number, generation, instance, pid, state, mode, rule, continuation_key, entry_tree,
-	start_point, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	start_point, started_at, continued, fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertAttempt stores an attempt; a second one with the same continuation key is refused by the schema.
 func (t *Tx) InsertAttempt(a session.Attempt) error {
 	_, err := t.exec("insert attempt", insertAttempt, a.ID, a.Run, a.Number, a.Generation, a.Instance, a.PID, a.State, a.Mode, a.Rule,
-		a.ContinuationKey, a.EntryTree, a.StartPoint, ms(a.StartedAt))
+		a.ContinuationKey, a.EntryTree, a.StartPoint, ms(a.StartedAt), a.Continued, a.Fingerprint)
 	return err
 }
 
-const updateAttempt = `UPDATE attempts SET state = ?, entry_tree = ?, ended_at = ? WHERE id = ?`
+const updateAttempt = `UPDATE attempts SET state = ?, entry_tree = ?, fingerprint = ?, ended_at = ? WHERE id = ?`
 
 // UpdateAttempt writes what may change of an attempt.
 func (t *Tx) UpdateAttempt(a session.Attempt) error {
-	return t.one("update attempt", updateAttempt, a.State, a.EntryTree, ms(a.EndedAt), a.ID)
+	return t.one("update attempt", updateAttempt, a.State, a.EntryTree, a.Fingerprint, ms(a.EndedAt), a.ID)
 }
 
 const attemptColumns = `SELECT id, run, number, generation, instance, pid, state, mode, rule, continuation_key, entry_tree, start_point,
-	started_at, ended_at FROM attempts`
+	started_at, ended_at, continued, fingerprint FROM attempts`
 
 func scanAttempt(r scanner) (a session.Attempt, err error) {
 	var started, ended int64
 	err = r.Scan(&a.ID, &a.Run, &a.Number, &a.Generation, &a.Instance, &a.PID, &a.State, &a.Mode, &a.Rule, &a.ContinuationKey, &a.EntryTree,
-		&a.StartPoint, &started, &ended)
+		&a.StartPoint, &started, &ended, &a.Continued, &a.Fingerprint)
 	a.StartedAt, a.EndedAt = at(started), at(ended)
 	return a, err
 }

@@ -1,130 +1,76 @@
 // Package worktree looks at the user's work tree without touching what the user has there: not the index, not HEAD, not the stash, and
 // it writes no object into the user's repository.
 //
-// A snapshot is a git tree made through a private index and a private object folder in the state directory. Without git there is none,
-// and the file digests that edits keep have to do.
+// A snapshot is a git tree in a private bare repository in the state directory, one for each working directory. Without git there is none,
+// and the digests and contents that file edits keep have to do.
+//
+// Invariants:
+//
+//	I1: the user's repository is only read; not one byte of it is written. (Git renews the time of an object that it finds there.)
+//	I2: what is recorded is what is on disk: no attribute, filter or conversion of line ends has a part in it.
+//	I3: a path is changed only while it holds what is expected, by one rename or one removal.
+//	I4: files that git ignores are neither recorded nor touched, unless the agent wrote them itself.
 //
 // It imports session.
 package worktree
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"holdfast/session"
 )
 
-// Tree implements session.Workspace. StateDir is where private indexes and objects live.
-type Tree struct{ StateDir string }
+// Tree implements session.Workspace. StateDir is where the private repositories live.
+type Tree struct {
+	StateDir string
 
-var _ session.Workspace = Tree{}
+	mu       sync.Mutex
+	gitPath  *string         // "" without git
+	prepared map[string]bool // private repositories that are up to date in this process
+}
+
+// New returns the work trees of one state directory.
+func New(stateDir string) *Tree { return &Tree{StateDir: stateDir, prepared: map[string]bool{}} }
+
+var _ session.Workspace = (*Tree)(nil)
 
 const (
-	snapshotLimit = 20 * time.Second
-	statusLimit   = 5 * time.Second
-	statusBytes   = 6000
+	statusLimit = 5 * time.Second
+	statusBytes = 6000
 )
 
-// git runs one git command in the work tree with a private environment; nothing in it asks or pages.
-func (t Tree) git(ctx context.Context, id session.SessionID, cwd string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "gc.auto=0", "--no-optional-locks"}, args...)...)
-	cmd.Dir = cwd
-	cmd.WaitDelay = time.Second
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "GIT_") {
-			cmd.Env = append(cmd.Env, kv)
-		}
-	}
-	cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-	if id != "" {
-		private, err := t.private(ctx, id, cwd)
-		if err != nil {
-			return "", err
-		}
-		cmd.Env = append(cmd.Env, private...)
-	}
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(errs.String()))
-	}
-	return out.String(), nil
-}
-
-// private is the environment that keeps git away from the user's index and objects.
-func (t Tree) private(ctx context.Context, id session.SessionID, cwd string) ([]string, error) {
-	common, err := t.git(ctx, "", cwd, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(t.StateDir, "trees", string(id))
-	objects := filepath.Join(dir, "objects")
-	if err := os.MkdirAll(objects, 0o700); err != nil {
-		return nil, fmt.Errorf("make a private object folder: %w", err)
-	}
-	return []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index"), "GIT_OBJECT_DIRECTORY=" + objects,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.TrimSpace(common)}, nil
-}
-
-func inGit(cwd string) bool {
-	for dir := cwd; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return true
-		}
-		if dir == filepath.Dir(dir) {
-			return false
-		}
-	}
-}
-
-// Snapshot records the work tree below cwd as a git tree, "" without git.
-func (t Tree) Snapshot(ctx context.Context, id session.SessionID, cwd string) (string, error) {
-	if _, err := exec.LookPath("git"); err != nil || !inGit(cwd) {
-		return "", nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, snapshotLimit)
-	defer cancel()
-	if _, err := t.git(ctx, id, cwd, "add", "-A", "--ignore-errors", "."); err != nil {
-		return "", fmt.Errorf("record the work tree: %w", err)
-	}
-	tree, err := t.git(ctx, id, cwd, "write-tree")
-	if err != nil {
-		return "", fmt.Errorf("record the work tree: %w", err)
-	}
-	return strings.TrimSpace(tree), nil
-}
-
-// Status describes the work tree now, and what changed since tree, for a model to read.
-func (t Tree) Status(ctx context.Context, id session.SessionID, cwd, tree string) string {
-	if _, err := exec.LookPath("git"); err != nil || !inGit(cwd) {
-		return "The work tree is not under git: read the files you wrote before you go on.\n"
+// Status describes the work tree now, and what changed since tree, for a model to read, and returns what it recorded for that.
+func (t *Tree) Status(ctx context.Context, cwd, tree string) (string, session.Checkpoint) {
+	r, ok := t.locate(cwd)
+	if !ok {
+		return "The work tree is not under git: read the files you wrote before you go on.\n", session.Checkpoint{}
 	}
 	limited, cancel := context.WithTimeout(ctx, statusLimit)
 	defer cancel()
-	status, err := t.git(limited, "", cwd, "status", "--short", "--", ".")
+	status, err := t.plain(limited, cwd, "status", "--short", "--", ".")
 	if err != nil {
-		return "The state of the work tree could not be read (" + err.Error() + ").\n"
+		return "The state of the work tree could not be read (" + err.Error() + ").\n", session.Checkpoint{}
 	}
 	text := "git status --short:\n" + orNone(status)
-	if tree == "" || tree == "none" {
-		return cut(text)
+	if tree == "" || tree == session.NoTree {
+		return cut(text), session.Checkpoint{}
 	}
-	now, err := t.Snapshot(ctx, id, cwd)
+	now, err := t.Snapshot(ctx, cwd)
 	if err != nil {
-		return cut(text)
+		return cut(text), session.Checkpoint{}
 	}
-	diff, err := t.git(limited, id, cwd, "diff", "--stat", tree, now)
+	diff, err := r.git(limited, nil, nil, nil, "diff", "--stat", tree, now.Tree)
 	if err != nil {
-		return cut(text)
+		return cut(text), now
 	}
-	return cut(text + "Changed since the interrupted turn began:\n" + orNone(diff))
+	return cut(text + "Changed since the interrupted turn began:\n" + orNone(diff)), now
 }
 
 func orNone(s string) string {
@@ -144,7 +90,7 @@ func cut(s string) string {
 }
 
 // Identity names the directory itself: the file system's own number for it, and what HEAD names.
-func (t Tree) Identity(cwd string) (string, error) {
+func (t *Tree) Identity(cwd string) (string, error) {
 	st, err := os.Stat(cwd)
 	if err != nil {
 		return "", fmt.Errorf("look at %s: %w", cwd, err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func git(t *testing.T, dir string, args ...string) string {
+func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t.invalid"}, args...)...)
 	cmd.Dir = dir
@@ -28,7 +28,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func repo(t *testing.T) string {
+func newRepo(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	git(t, dir, "init", "-q", "-b", "main")
@@ -38,27 +38,8 @@ func repo(t *testing.T) string {
 	return dir
 }
 
-func TestTree_SnapshotLeavesTheRepositoryAlone(t *testing.T) {
-	dir, tree := repo(t), Tree{StateDir: t.TempDir()}
-	write(t, filepath.Join(dir, "a.txt"), "staged\n")
-	git(t, dir, "add", "a.txt")
-	write(t, filepath.Join(dir, "new.txt"), "untracked\n")
-	before := git(t, dir, "status", "--porcelain=v2") + git(t, dir, "count-objects", "-v") + git(t, dir, "ls-files", "-s")
-	first, err := tree.Snapshot(t.Context(), "s", dir)
-	if err != nil || first == "" {
-		t.Fatalf("snapshot: %q, %v", first, err)
-	}
-	if after := git(t, dir, "status", "--porcelain=v2") + git(t, dir, "count-objects", "-v") + git(t, dir, "ls-files", "-s"); after != before {
-		t.Errorf("the repository changed:\n%s\nbecame\n%s", before, after)
-	}
-	write(t, filepath.Join(dir, "new.txt"), "changed\n")
-	if status := tree.Status(t.Context(), "s", dir, first); !strings.Contains(status, "new.txt | 2 +-") || !strings.Contains(status, "?? new.txt") {
-		t.Errorf("status does not say what changed since the snapshot:\n%s", status)
-	}
-}
-
 func TestTree_IdentityNamesTheDirectory(t *testing.T) {
-	dir, tree := repo(t), Tree{}
+	dir, tree := newRepo(t), New(t.TempDir())
 	first, err := tree.Identity(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +62,10 @@ func TestTree_IdentityNamesTheDirectory(t *testing.T) {
 
 func TestTree_WithoutGit(t *testing.T) {
 	dir := t.TempDir()
-	if got, err := (Tree{StateDir: t.TempDir()}).Snapshot(t.Context(), "s", dir); got != "" || err != nil {
+	if got, err := New(t.TempDir()).Snapshot(t.Context(), dir); got.Tree != "" || err != nil {
 		t.Errorf("snapshot without git: %q, %v", got, err)
 	}
-	if s := (Tree{}).Status(t.Context(), "s", dir, ""); !strings.Contains(s, "not under git") {
+	if s, _ := New(t.TempDir()).Status(t.Context(), dir, ""); !strings.Contains(s, "not under git") {
 		t.Errorf("status without git: %q", s)
 	}
 }

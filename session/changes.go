@@ -1,0 +1,270 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Turn is one turn of a session as its user counts them: a prompt with every attempt at it, or one round of a Goal.
+type Turn struct {
+	Number    int
+	Run       RunID
+	Title     string
+	Attempts  []AttemptID
+	StartedAt time.Time
+	Open      bool // its run is not at its end
+}
+
+// Turns lists the turns of a session in the order in which they began. Reviews are none.
+func Turns(tx Tx, id SessionID) ([]Turn, error) {
+	runs, err := tx.RunsOf(id)
+	if err != nil {
+		return nil, err
+	}
+	var turns []Turn
+	for _, r := range runs {
+		if r.Kind == RunVerification {
+			continue
+		}
+		attempts, err := tx.Attempts(r.ID)
+		if err != nil {
+			return nil, err
+		}
+		for i, a := range attempts {
+			if i > 0 && (r.Kind == RunPrompt || a.Mode != ModeTurn && a.Mode != ModeFirst) {
+				last := &turns[len(turns)-1]
+				last.Attempts = append(last.Attempts, a.ID)
+				continue
+			}
+			turns = append(turns, Turn{Run: r.ID, Title: titleOf(r), Attempts: []AttemptID{a.ID}, StartedAt: a.StartedAt, Open: r.Phase != PhaseEnded})
+		}
+	}
+	slices.SortStableFunc(turns, func(a, b Turn) int { return a.StartedAt.Compare(b.StartedAt) })
+	for i := range turns {
+		turns[i].Number = i + 1
+	}
+	return turns, nil
+}
+
+func titleOf(r Run) string {
+	if r.Kind == RunGoal {
+		return "the goal"
+	}
+	var in PromptInput
+	if json.Unmarshal(r.Input, &in) != nil {
+		return ""
+	}
+	return title(in.Text)
+}
+
+// TurnChange is what a turn made of one path, however many calls it took.
+type TurnChange struct {
+	PathChange
+	Proven bool     // only the agent's own file writes, each proven by its digest
+	Mixed  bool     // somebody else changed it between two calls of the turn
+	By     []string // titles of the calls
+}
+
+// Changes is everything a turn is known to have changed.
+type Changes struct {
+	Turn   Turn
+	Paths  []TurnChange
+	Unseen []string // calls that may have changed something nobody recorded
+	Lost   []string // calls whose outcome is unknown
+}
+
+// Provable tells whether every change of the turn is proven by digest.
+func (c Changes) Provable() bool {
+	return len(c.Unseen) == 0 && len(c.Lost) == 0 && !slices.ContainsFunc(c.Paths, func(p TurnChange) bool { return !p.Proven || p.Mixed })
+}
+
+// journal is what the store knows of the calls of one turn.
+type journal struct {
+	session Session
+	turn    Turn
+	effects []Effect
+	trees   map[EffectID]EffectTrees
+}
+
+// ErrNoTurn: the session has no such turn.
+var ErrNoTurn = errors.New("there is no such turn")
+
+// loadTurn reads the journal of one turn; number 0 is the last one in which a call may have changed something.
+func (e *Engine) loadTurn(ctx context.Context, id SessionID, number int) (j journal, err error) {
+	err = e.Store.Read(ctx, func(tx Tx) error {
+		if j.session, err = tx.Session(id); err != nil {
+			return err
+		}
+		turns, err := Turns(tx, id)
+		if err != nil {
+			return err
+		}
+		undone, err := takenBack(tx, id)
+		if err != nil {
+			return err
+		}
+		for i := len(turns) - 1; i >= 0; i-- {
+			if number != 0 && turns[i].Number != number || number == 0 && undone[turns[i].Number] {
+				continue
+			}
+			if err := j.load(tx, turns[i]); err != nil {
+				return err
+			}
+			if number != 0 || slices.ContainsFunc(j.effects, Effect.Changes) {
+				return nil
+			}
+		}
+		j.turn, j.effects = Turn{}, nil
+		if number != 0 {
+			return fmt.Errorf("turn %d: %w", number, ErrNoTurn)
+		}
+		return nil
+	})
+	return j, err
+}
+
+func (j *journal) load(tx Tx, turn Turn) error {
+	j.turn, j.effects, j.trees = turn, nil, map[EffectID]EffectTrees{}
+	all, err := tx.EffectsOf(turn.Run)
+	if err != nil {
+		return err
+	}
+	for _, ef := range all {
+		if slices.Contains(turn.Attempts, ef.Attempt) {
+			j.effects = append(j.effects, ef)
+		}
+	}
+	trees, err := tx.TreesOf(turn.Run)
+	for _, t := range trees {
+		j.trees[t.Effect] = t
+	}
+	return err
+}
+
+// takenBack tells which turns are taken back and not given again.
+func takenBack(tx Tx, id SessionID) (map[int]bool, error) {
+	undos, err := tx.Undos(id)
+	out := map[int]bool{}
+	for _, u := range undos {
+		if u.State == UndoSettled && slices.ContainsFunc(u.Paths, func(p PathStep) bool { return p.Done }) {
+			out[u.Turn] = u.Kind != UndoAgain
+		}
+	}
+	return out, err
+}
+
+// changes works out what the calls of a turn changed.
+func (e *Engine) changes(ctx context.Context, j journal) (Changes, error) {
+	c := Changes{Turn: j.turn}
+	m := merge{at: map[string]int{}, c: &c}
+	for _, ef := range j.effects {
+		name := ef.Plan.Title
+		if name == "" {
+			name = ef.Tool
+		}
+		switch {
+		case !ef.Changes():
+		case ef.Fact == FactUnknown || ef.Fact == FactNone || ef.Fact == FactRunning:
+			c.Lost = append(c.Lost, name)
+		case ef.Class == StateProbe:
+			if w, ok := written(ef); ok {
+				m.add(w, name, true)
+			} else if ef.SettledBy == SettledByPerson {
+				c.Unseen = append(c.Unseen, name)
+			}
+		case ef.Class == Unknown:
+			t := j.trees[ef.ID]
+			if t.Before == "" || t.After == "" {
+				c.Unseen = append(c.Unseen, name)
+				continue
+			}
+			list, err := e.Workspace.Changed(ctx, j.session.Cwd, t.Before, t.After)
+			if err != nil {
+				return c, err
+			}
+			for _, p := range list {
+				m.add(p, name, false)
+			}
+		}
+	}
+	c.Paths = slices.DeleteFunc(c.Paths, func(p TurnChange) bool {
+		return p.Before.Same(p.After) || p.Before.Kind == PathOther && p.After.Kind == PathOther
+	})
+	return c, nil
+}
+
+// written is the change of one file write that happened: its result is the digest it was meant to have.
+func written(ef Effect) (PathChange, bool) {
+	if len(ef.Plan.Files) != 1 || ef.ResultDigest != ef.Plan.Files[0].After {
+		return PathChange{}, false
+	}
+	f := ef.Plan.Files[0]
+	p := PathChange{Path: f.Path, Before: PathState{Kind: PathAbsent}, After: PathState{Kind: PathFile, Blob: BlobID([]byte(f.NewText))}}
+	if f.OldText != nil {
+		p.Before = PathState{Kind: PathFile, Blob: BlobID([]byte(*f.OldText))}
+	}
+	return p, true
+}
+
+// merge joins the changes of one path in order.
+type merge struct {
+	at map[string]int
+	c  *Changes
+}
+
+func (m merge) add(p PathChange, by string, proven bool) {
+	i, known := m.at[p.Path]
+	if !known {
+		m.at[p.Path] = len(m.c.Paths)
+		m.c.Paths = append(m.c.Paths, TurnChange{PathChange: p, Proven: proven, By: []string{by}})
+		return
+	}
+	t := &m.c.Paths[i]
+	t.Mixed = t.Mixed || !t.After.Same(p.Before)
+	if t.Before.Kind == PathFile && t.Before.Exec == "" {
+		t.Before.Exec = p.Before.Exec // a file write keeps it
+	}
+	if p.After.Kind == PathFile && p.After.Exec == "" && t.After.Kind == PathFile {
+		p.After.Exec = t.After.Exec
+	}
+	t.After, t.Proven = p.After, t.Proven && proven
+	if !slices.Contains(t.By, by) {
+		t.By = append(t.By, by)
+	}
+}
+
+// content finds what a path held: in the private repository, or in the journal of the run.
+func (e *Engine) content(ctx context.Context, s Session, run RunID, want PathState) ([]byte, error) {
+	b, err := e.Workspace.Content(ctx, s.Cwd, want.Blob)
+	if err == nil {
+		return b, nil
+	}
+	var effects []Effect
+	if rerr := e.Store.Read(ctx, func(tx Tx) (err error) { effects, err = tx.EffectsOf(run); return err }); rerr != nil {
+		return nil, rerr
+	}
+	for _, ef := range effects {
+		for _, f := range ef.Plan.Files {
+			if BlobID([]byte(f.NewText)) == want.Blob {
+				return []byte(f.NewText), nil
+			}
+			if f.OldText != nil && BlobID([]byte(*f.OldText)) == want.Blob {
+				return []byte(*f.OldText), nil
+			}
+		}
+	}
+	return nil, err
+}
+
+// list is a few names in one line.
+func listed(names []string, most int) string {
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
