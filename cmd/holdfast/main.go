@@ -64,6 +64,12 @@ func rootCommand() *cobra.Command {
 		Long: "Holdfast is a coding agent that code editors launch over stdio (ACP). Sessions and goals live in a store on this machine:\n" +
 			"kill it, close the editor, and the next launch goes on where it was.",
 		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Name() == "version" || cmd.Name() == "help" {
+				return nil
+			}
+			return unsupported()
+		},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isTerminal(os.Stdin) {

@@ -33,7 +33,8 @@ var layers = map[string][]string{
 	"recovery": domain,
 	"goals":    domain,
 
-	"internal/store":    append([]string{"goals"}, domain...),
+	"internal/sqlite":   nothing,
+	"internal/store":    append([]string{"goals", "internal/sqlite"}, domain...),
 	"internal/provider": domain,
 	"internal/tools":    domain,
 	"internal/worktree": domain,
