@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/proc"
+	_ "holdfast/internal/proc/early" // a supervisor starts before everything else is initialised
 	"holdfast/internal/store"
 )
 

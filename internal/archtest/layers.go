@@ -29,6 +29,8 @@ var layers = map[string][]string{
 	"internal/ident": nothing,
 	"internal/proc":  {"internal/fault", "internal/ident"},
 
+	"internal/proc/early": {"internal/proc"},
+
 	"session":  domain[1:],
 	"recovery": domain,
 	"goals":    domain,
