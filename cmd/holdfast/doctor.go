@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
@@ -141,11 +140,10 @@ func (d *diagnosis) directory() {
 		return
 	}
 	d.loose = loose(d.Home)
-	var fs unix.Statfs_t
-	if err := unix.Statfs(d.Home, &fs); err != nil {
+	free, err := freeSpace(d.Home)
+	if err != nil {
 		return
 	}
-	free := uint64(fs.Bavail) * uint64(fs.Bsize) //nolint:unconvert // the widths differ between systems
 	if message := fmt.Sprintf("%d MiB are free on the disk of %s.", free>>20, d.Home); free < lowSpace {
 		d.add("space", levelPerson, message, "Free some space; a full disk stops all work until there is room.")
 	} else {

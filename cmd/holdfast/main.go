@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/proc"
+	_ "holdfast/internal/proc/early" // a supervisor starts before everything else is initialised
 	"holdfast/internal/store"
 )
 
@@ -64,6 +65,12 @@ func rootCommand() *cobra.Command {
 		Long: "Holdfast is a coding agent that code editors launch over stdio (ACP). Sessions and goals live in a store on this machine:\n" +
 			"kill it, close the editor, and the next launch goes on where it was.",
 		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Name() == "version" || cmd.Name() == "help" {
+				return nil
+			}
+			return unsupported()
+		},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isTerminal(os.Stdin) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"holdfast/internal/store"
 	"holdfast/mcp/server"
@@ -83,23 +82,6 @@ func serveMCP(model string, work bool, o server.Options) error {
 	server.New(o).Serve(ctx, os.Stdin, out)
 	stop()
 	return m.close()
-}
-
-// takeStdout takes the real output for the protocol and leaves everybody else, C code and children included, one that goes nowhere.
-func takeStdout() (*os.File, error) {
-	fd, err := unix.FcntlInt(os.Stdout.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return nil, os.NewSyscallError("take the standard output", err)
-	}
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = null.Close() }()
-	if err := unix.Dup2(int(null.Fd()), int(os.Stdout.Fd())); err != nil {
-		return nil, os.NewSyscallError("point the standard output elsewhere", err)
-	}
-	return os.NewFile(uintptr(fd), "stdout"), nil
 }
 
 // mcpServer is the node that tool calls share, opened by the first of them.

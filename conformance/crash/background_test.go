@@ -160,3 +160,32 @@ func TestBackground_StopOfAStart(t *testing.T) {
 		})
 	}
 }
+
+// A start that was cut off is settled at once when the command is found running: nobody waits for its end.
+func TestBackground_CutOffStartIsNotWaitedFor(t *testing.T) {
+	for _, point := range []string{"proc.launched", "effect.settled:before"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(newWorld(t))
+			u.w.put("hold")
+			u.launch(point)
+			u.must(u.hello())
+			_, err := u.open()
+			u.must(err)
+			u.sent = "please server"
+			u.a.Prompt(u.session, u.sent)
+			_ = u.a.Wait() // killed; the log says so
+			u.w.mustHaveFired(1, point)
+			u.commandRuns()
+			u.again()
+			_, err = u.open()
+			u.must(err)
+			u.must(u.say("please server", "It is served."))
+			u.w.remove("hold")
+			u.nothingRuns()
+			u.must(u.say("please report", "So it goes."))
+			u.must(u.leave())
+			served(1, "exit code 7")(u)
+		})
+	}
+}

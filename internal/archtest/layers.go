@@ -29,11 +29,14 @@ var layers = map[string][]string{
 	"internal/ident": nothing,
 	"internal/proc":  {"internal/fault", "internal/ident"},
 
+	"internal/proc/early": {"internal/proc"},
+
 	"session":  domain[1:],
 	"recovery": domain,
 	"goals":    domain,
 
-	"internal/store":    append([]string{"goals"}, domain...),
+	"internal/sqlite":   nothing,
+	"internal/store":    append([]string{"goals", "internal/sqlite"}, domain...),
 	"internal/provider": domain,
 	"internal/tools":    domain,
 	"internal/worktree": domain,

@@ -7,8 +7,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-
-	"golang.org/x/sys/unix"
 )
 
 // bell is the socket on which others ring, and the channel on which we hear it.
@@ -85,9 +83,7 @@ func (b *bell) send(path string) {
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.Sendto(int(fd), []byte{1}, unix.MSG_DONTWAIT, &unix.SockaddrUnix{Name: path})
-	})
+	_ = raw.Control(func(fd uintptr) { post(fd, path) })
 }
 
 func (b *bell) close() {

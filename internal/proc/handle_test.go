@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -260,6 +261,17 @@ func BenchmarkStartToReceipt(b *testing.B) {
 			b.Fatal(err)
 		}
 		if _, err := h.Wait(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPlainExec is the same command without a supervisor, to compare with.
+func BenchmarkPlainExec(b *testing.B) {
+	for b.Loop() {
+		cmd := exec.Command("/bin/true")
+		cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH")}
+		if err := cmd.Run(); err != nil {
 			b.Fatal(err)
 		}
 	}

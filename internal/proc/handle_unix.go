@@ -58,7 +58,7 @@ func (h *Handle) State() (State, error) {
 
 // How often Wait looks: soon for short commands, then less and less, at last ten times a second.
 const (
-	firstPause = 5 * time.Millisecond
+	firstPause = time.Millisecond
 	lastPause  = 100 * time.Millisecond
 )
 

@@ -101,3 +101,35 @@ func TestHandle_OutputBeforeTheEnd(t *testing.T) {
 		return string(v.Head) == "early\n"
 	})
 }
+
+// Reading on from an offset neither repeats nor skips, and leaves a character alone until all of it is there.
+func TestHandle_OutputFrom(t *testing.T) {
+	h := start(t, counting(newDir(t), `printf 'one \342\202'; echo > half; while [ ! -e go ]; do sleep 0.01; done; printf '\254 two'; printf '\342'`))
+	eventually(t, "half a character is printed", func() bool { _, err := os.Stat(path(h.dir, "half")); return err == nil })
+	v, err := h.OutputFrom(0, 100, false)
+	if err != nil || string(v.Head) != "one " || v.Total != 4 {
+		t.Errorf("first %q to %d, %v", v.Head, v.Total, err)
+	}
+	if v, err = h.OutputFrom(v.Total, 100, false); err != nil || len(v.Head) != 0 || v.Total != 4 {
+		t.Errorf("nothing new: %q to %d, %v", v.Head, v.Total, err)
+	}
+	if err := os.WriteFile(path(h.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	finished(t, h)
+	if v, err = h.OutputFrom(4, 100, false); err != nil || string(v.Head) != "€ two" || v.Total != 11 {
+		t.Errorf("then %q to %d, %v", v.Head, v.Total, err)
+	}
+	if v, err = h.OutputFrom(v.Total, 100, true); err != nil || string(v.Head) != "\xe2" || v.Total != 12 {
+		t.Errorf("the rest %q to %d, %v", v.Head, v.Total, err)
+	}
+	if v, err = h.OutputFrom(500, 100, true); err != nil || len(v.Head) != 0 || v.From != 12 {
+		t.Errorf("behind the end: %q from %d, %v", v.Head, v.From, err)
+	}
+	if v, err = h.OutputFrom(3, 4, true); err != nil || v.Cut != 6 || v.From != 3 || string(v.Head) != " " {
+		t.Errorf("both ends of a part: %q, %q, cut %d, %v", v.Head, v.Tail, v.Cut, err)
+	}
+	if v, err := Open(newDir(t)).OutputFrom(0, 10, false); err != nil || v.Total != 0 {
+		t.Errorf("without output: %+v, %v", v, err)
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	sqlite3 "github.com/mattn/go-sqlite3"
+	sqlite3 "holdfast/internal/sqlite"
 )
 
 const (

@@ -12,9 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	sqlite3 "github.com/mattn/go-sqlite3"
-
 	"holdfast/internal/fault"
+	sqlite3 "holdfast/internal/sqlite"
 )
 
 const (

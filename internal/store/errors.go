@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	sqlite3 "github.com/mattn/go-sqlite3"
+	sqlite3 "holdfast/internal/sqlite"
 )
 
 // Codes of the states a store can be in. They are stable: interfaces and logs repeat them.

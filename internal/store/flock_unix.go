@@ -5,7 +5,9 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,4 +47,12 @@ func flock(f *os.File, how int) error {
 		return fmt.Errorf("flock: %w", err)
 	}
 	return got
+}
+
+func fileID(info fs.FileInfo) identity {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{}
+	}
+	return identity{uint64(st.Dev), uint64(st.Ino)} //nolint:unconvert // the widths differ between systems
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"holdfast/internal/fault"
 )
@@ -53,14 +52,6 @@ func writeMarker(path, id string) error {
 
 // identity tells one file from another even under the same path.
 type identity struct{ device, inode uint64 }
-
-func fileID(info fs.FileInfo) identity {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return identity{}
-	}
-	return identity{uint64(st.Dev), uint64(st.Ino)} //nolint:unconvert // the widths differ between systems
-}
 
 func pathID(path string) (identity, error) {
 	info, err := os.Stat(path)

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	sqlite3 "github.com/mattn/go-sqlite3"
+	sqlite3 "holdfast/internal/sqlite"
 )
 
 func init() {

@@ -1,0 +1,20 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+	"os"
+)
+
+// unsupported says why this build does nothing but tell its version.
+func unsupported() error {
+	return errors.New("this build cannot work on Windows yet: it has no locks that prove a process dead, no supervised commands, no process trees to end " +
+		"and no store. Use Linux, or WSL on Windows")
+}
+
+var errHere = errors.New("not available on this system")
+
+func freeSpace(string) (uint64, error) { return 0, errHere }
+
+func takeStdout() (*os.File, error) { return nil, errHere }
