@@ -169,13 +169,22 @@ func (s slash) action() string {
 		return "status"
 	}
 	switch s.rest {
-	case "pause", "resume", "end", "verify", "retry": // "/goal resume the download feature" is an objective
+	case "pause", "resume", "end", "verify", "retry", "help": // "/goal resume the download feature" is an objective
 		return s.rest
+	case "stop", "cancel": // as everywhere else: it rests until it is resumed
+		return "pause"
 	case "clear":
 		return "end"
 	}
+	if first == "revise" {
+		return first
+	}
 	return ""
 }
+
+// slashHelp is what "/goal help" answers.
+const slashHelp = "/goal <objective> sets a goal. /goal status tells where it stands, /goal pause (or stop, cancel) stops it until /goal resume, " +
+	"/goal end ends it for good, /goal revise <objective> changes it, /goal verify asks for a review now, /goal retry tries again what a block held up."
 
 // sets tells whether the command sets a goal.
 func (s slash) sets() bool { return s.action() == "" }
@@ -184,6 +193,8 @@ func (s slash) sets() bool { return s.action() == "" }
 // answer at once with the line.
 func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text string, shown session.ItemID) (hold, line string, err error) {
 	switch action := s.action(); action {
+	case "help":
+		return "", slashHelp, nil
 	case "":
 		v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text, ShownID: shown})
 		return v.GoalID, statusLine(v), err
@@ -200,7 +211,13 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 		}
 		return "", statusLine(v), err
 	default:
-		v, err := b.Goals.Update(ctx, goals.UpdateParams{Session: id, Action: action, Reason: "/goal " + action})
+		p := goals.UpdateParams{Session: id, Action: action, Reason: "/goal " + action}
+		if action == "revise" {
+			if p.Objective = strings.TrimSpace(strings.TrimPrefix(s.rest, action)); p.Objective == "" {
+				return "", "Say the new objective: /goal revise <objective>.", nil
+			}
+		}
+		v, err := b.Goals.Update(ctx, p)
 		if err != nil {
 			return "", "", err
 		}
@@ -220,8 +237,34 @@ func statusLine(v goals.View) string {
 	if v.Reason != "" {
 		line += ": " + v.Reason
 	}
-	if len(v.NextAction.Allowed) > 0 && v.NextAction.Owner == "user" {
-		line += " You can: " + strings.Join(v.NextAction.Allowed, ", ") + "."
+	if v.NextAction.Owner == "user" {
+		var can []string
+		for _, a := range v.NextAction.Allowed {
+			if typed, ok := typedAs[a]; ok {
+				can = append(can, typed)
+			}
+		}
+		if len(can) > 0 {
+			line += " You can: " + strings.Join(can, ", ") + "."
+		}
 	}
 	return line
+}
+
+// typedAs is how a user takes each action in a session. Opening the session is not one: it is open.
+var typedAs = map[string]string{"answer": "answer the question", "pause": "/goal pause", "resume": "/goal resume", "end": "/goal end",
+	"verify": "/goal verify", "retry": "/goal retry", "revise": "/goal revise <objective>"}
+
+// refusal is what a user reads when a command is refused: what can be typed, where the error names what a program can pass.
+func refusal(err error, message string) string {
+	var refused *goals.NotAllowedError
+	switch {
+	case errors.Is(err, goals.ErrExists):
+		return "The session already has an unfinished goal. /goal revise <objective> changes it, /goal end ends it; /goal status tells where it stands."
+	case goals.NoGoal(err):
+		return "The session has no goal. Set one with /goal <objective>."
+	case errors.As(err, &refused) && refused.Status.Ended():
+		return fmt.Sprintf("The goal is %s. Set a new one with /goal <objective>.", refused.Status)
+	}
+	return message
 }

@@ -123,7 +123,7 @@ func (f *follower) requestCancel() {
 // slashPrompt runs a command. A goal that starts to work keeps the prompt open for a while.
 func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *rpc.Request, c slash, text string) error {
 	switch c.action() {
-	case "", "resume", "verify", "retry": // what only looks or stops needs no model
+	case "", "resume", "verify", "retry", "revise": // what only looks or stops needs no model
 		if err := a.needModel(b); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *r
 		if e.Code == rpc.CodeInternalError || fault.Without("refusal_line") {
 			return err
 		}
-		hold, line = "", e.Message // a refusal is an answer, not a broken prompt
+		hold, line = "", refusal(err, e.Message) // a refusal is an answer, not a broken prompt
 	}
 	if err != nil || !c.sets() { // a goal that was set has stored the line that set it
 		it := session.Item{ID: shown, Kind: session.ItemUser, Body: session.ItemBody{Text: text, Aside: true}}

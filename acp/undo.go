@@ -46,7 +46,7 @@ func (a *Agent) filesPrompt(ctx context.Context, b *Backend, f *follower, req *r
 		line, err = c.files(ctx, b, f.id)
 	}
 	if err != nil {
-		if line = refusal(err); line == "" {
+		if line = undoRefusal(err); line == "" {
 			return err
 		}
 	}
@@ -101,8 +101,8 @@ func (s slash) files(ctx context.Context, b *Backend, id session.SessionID) (str
 	return v.Text(shownDiff), err
 }
 
-// refusal is an error that is an answer, or "".
-func refusal(err error) string {
+// undoRefusal is an error that is an answer, or "".
+func undoRefusal(err error) string {
 	for _, e := range []error{session.ErrBusy, session.ErrNothingToUndo, session.ErrNoTurn, session.ErrNoUndo, session.ErrNotWaiting} {
 		if errors.Is(err, e) {
 			text := e.Error()

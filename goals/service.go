@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -301,8 +302,13 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 	return s.Get(ctx, g.ID, "")
 }
 
+var actions = []string{"pause", "resume", "end", "verify", "retry", "redo", "revise", "waive"}
+
 // apply is one action on a Goal.
 func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) error {
+	if !slices.Contains(actions, p.Action) {
+		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise" or "waive"`}
+	}
 	if g.Status.Ended() {
 		return &NotAllowedError{p.Action, g.Status, "create a new goal instead"}
 	}
@@ -368,8 +374,6 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 			return err
 		}
 		return reviewAgain(tx, g, now, newID)
-	default:
-		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise" or "waive"`}
 	}
 	g.Status, g.ReasonCode, g.Reason, g.BlockerTurns, g.IdleTurns = Active, session.CodeNone, "", 0, 0
 	if err := want(tx, g, session.DesiredRun, now); err != nil || p.Action != "verify" && p.Action != "redo" {

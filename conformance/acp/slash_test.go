@@ -132,3 +132,53 @@ func TestSlash_AnnouncedAndRecognised(t *testing.T) {
 	w.load(b, session)
 	message(t, b, "available_commands_update", `"goal"`, `"status"`)
 }
+
+// Words that a user would type for help or to stop are no objectives, and what a refusal or a line offers can be typed.
+func TestSlash_ReservedWords(t *testing.T) {
+	gate := make(chan struct{})
+	w := newWorld(t, pursuing(gate))
+	a := w.start()
+	session := a.NewSession(w.work)
+	said := func(text string) string {
+		t.Helper()
+		before := len(a.Text(session))
+		if got := stop(t, a, a.Prompt(session, text)); got != "end_turn" {
+			t.Errorf("%s stops with %s", text, got)
+		}
+		return a.Text(session)[before:]
+	}
+	says := func(text string, wants ...string) {
+		t.Helper()
+		got := said(text)
+		for _, want := range wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s says %q, want %q", text, got, want)
+			}
+		}
+	}
+	says("/goal help", "/goal <objective>", "/goal pause", "stop, cancel", "/goal revise")
+	for _, text := range []string{"/goal stop", "/goal cancel", "/goal revise Produce out.txt."} {
+		says(text, "no goal")
+	}
+	if g := getGoal(t, a, session); g != nil {
+		t.Fatalf("a word became a goal: %+v", g)
+	}
+	first := a.Prompt(session, "/goal Produce out.txt.")
+	message(t, a, "working")
+	says("/goal Another one.", "/goal revise <objective>", "/goal end")
+	says("/goal help", "/goal <objective>")
+	says("/goal revise", "/goal revise <objective>")
+	says("/goal stop", "Goal paused", "You can: /goal resume, /goal end.")
+	if got := stop(t, a, first); got != "end_turn" {
+		t.Errorf("the first prompt stops with %s", got)
+	}
+	says("/goal revise Produce out.txt, and say so.", "Goal paused") // a revision revives nothing
+	if g := getGoal(t, a, session); g.Objective != "Produce out.txt, and say so." || g.Status != "paused" {
+		t.Errorf("the goal is %+v", g)
+	}
+	says("/goal end", "Goal cancelled")
+	says("/goal resume", "Set a new one with /goal <objective>")
+	_, e := a.Call("update_goal", map[string]any{"sessionId": session, "action": "fly"})
+	refused(t, "an unknown action on an ended goal", e, -32602, "action", "pause")
+	close(gate)
+}
