@@ -32,7 +32,9 @@ func serveACP(model string) error {
 			}
 			n, err := openNode(ctx, home, kindACP, model, log)
 			if err != nil {
-				log.Error().Err(err).Msg("opening the store failed")
+				if ctx.Err() == nil { // a client that left at once is no fault
+					log.Error().Err(err).Msg("opening the store failed")
+				}
 				return nil, unavailable(err)
 			}
 			return s.opened(n), nil

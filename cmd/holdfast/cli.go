@@ -254,8 +254,16 @@ func (c *cli) more(more bool) {
 	}
 }
 
+// none says that a listing is empty, and where it looked: the state directory may not be the one that was meant.
+func (c *cli) none(n int, what string) {
+	if n == 0 && !c.json {
+		_, _ = fmt.Fprintf(c.errs, "holdfast: no %s in %s\n", what, c.home)
+	}
+}
+
 func limitFlag(cmd *cobra.Command, limit *int) {
-	cmd.Flags().IntVar(limit, "limit", 100, "how many at most; 0 for all")
+	*limit = 100
+	cmd.Flags().Var((*count)(limit), "limit", "how many at most; 0 for all")
 }
 
 func jsonFlag(cmds ...*cobra.Command) {
@@ -268,20 +276,22 @@ func jsonFlag(cmds ...*cobra.Command) {
 func takes(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usageError{fmt.Errorf("it takes %s; %d arguments were given", what, len(args))}
+			return usageError{fmt.Errorf("it takes %s; %s given", what, given(len(args)))}
 		}
 		return nil
 	}
 }
 
+func given(n int) string {
+	if n == 1 {
+		return "1 argument was"
+	}
+	return fmt.Sprintf("%d arguments were", n)
+}
+
 // group is a command with commands below it; alone it does what bare does.
 func group(use, short, long string, bare *cobra.Command, below ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{Use: use, Short: short, Long: long, Args: func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return usageError{fmt.Errorf("%s has no command %q; 'holdfast %s --help' lists them", cmd.Name(), args[0], cmd.Name())}
-		}
-		return nil
-	}, RunE: bare.RunE}
+	g := &cobra.Command{Use: use, Short: short, Long: long, Args: onlyCommands, RunE: bare.RunE, SuggestionsMinimumDistance: 2}
 	g.Flags().AddFlagSet(bare.Flags())
 	g.AddCommand(append([]*cobra.Command{bare}, below...)...)
 	return g

@@ -43,6 +43,7 @@ func effectsList() *cobra.Command {
 				return err
 			}
 			c.more(more)
+			c.none(len(all), map[bool]string{true: "such calls", false: "calls"}[f != session.EffectFilter{}])
 			return c.show(all, func(w io.Writer) {
 				var rows [][]string
 				for _, e := range all {

@@ -32,9 +32,9 @@ func goalsCommand() *cobra.Command {
 func goalsList() *cobra.Command {
 	var status string
 	var limit int
+	known := []string{"active", "paused", "blocked", "achieved", "cancelled", "budget_exhausted"}
 	cmd := &cobra.Command{Use: "list", Short: "List the goals of every session, newest first", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		known := []string{"active", "paused", "blocked", "achieved", "cancelled", "budget_exhausted"}
 		if status != "" {
 			if err := oneOf("--status", status, known); err != nil {
 				return err
@@ -46,6 +46,7 @@ func goalsList() *cobra.Command {
 				return err
 			}
 			c.more(more)
+			c.none(len(all), or(prefixed("goals that are ", status), "goals"))
 			return c.show(all, func(w io.Writer) {
 				var rows [][]string
 				for _, g := range all {
@@ -55,7 +56,7 @@ func goalsList() *cobra.Command {
 			})
 		})
 	}
-	cmd.Flags().StringVar(&status, "status", "", "only goals that are active, paused, blocked, achieved or cancelled")
+	cmd.Flags().StringVar(&status, "status", "", "only goals that are "+strings.Join(known, ", "))
 	limitFlag(cmd, &limit)
 	jsonFlag(cmd)
 	return cmd
@@ -181,6 +182,9 @@ func goalsCreate() *cobra.Command {
 			if p.Cwd, err = directory(cwd); err != nil {
 				return err
 			}
+			if p.Cwd == "/" && !cmd.Flags().Changed("cwd") {
+				return usageError{errors.New("the current directory is /, the whole disk; go to the project, or name a directory with --cwd")}
+			}
 		} else if mode != "" {
 			return usageError{errors.New("a session has its mode; 'holdfast sessions mode' changes it")}
 		}
@@ -297,8 +301,13 @@ func goalError(err error) error {
 	if !errors.As(err, &pe) {
 		return err
 	}
-	flags := map[string]string{"objective": "--objective", "reason": "--reason", "requirementId": "the requirement's id"}
-	return usageError{fmt.Errorf("%s: %s", or(flags[pe.Member], pe.Member), pe.Message)}
+	flags := map[string]string{"objective": "--objective", "reason": "--reason", "requirementId": "the requirement's id",
+		"pattern": "--require-file", "path": "--require-file", "command": "--require-command", "text": "--require"}
+	_, member, inside := strings.Cut(pe.Member, "].")
+	if !inside {
+		member = pe.Member
+	}
+	return usageError{fmt.Errorf("%s: %s", or(flags[member], pe.Member), pe.Message)}
 }
 
 func goalsAction(action, short string) *cobra.Command {

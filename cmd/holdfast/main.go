@@ -31,13 +31,14 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// usageError is a command line that makes no sense.
-type usageError struct{ error }
-
 func run(args []string) int {
 	root := rootCommand()
+	asked := strictHelp(root)
 	root.SetArgs(args)
-	err := root.Execute()
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		err = asked()
+	}
 	var u usageError
 	var exit exitError
 	var open *store.OpenError
@@ -47,13 +48,13 @@ func run(args []string) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &u):
-		fmt.Fprintf(os.Stderr, "holdfast: %v\nRun 'holdfast --help' for what there is.\n", err)
+		fmt.Fprintf(os.Stderr, "holdfast: %v\nRun '%s --help' for what there is.\n", err, cmd.CommandPath())
 		return exitUsage
 	case errors.As(err, &open):
 		fmt.Fprintf(os.Stderr, "holdfast: %s: %s\n%s\n", open.Code, open.Message, open.Action)
 		return exitFailed
 	}
-	fmt.Fprintf(os.Stderr, "holdfast: %v\n", err)
+	fmt.Fprintf(os.Stderr, "holdfast: %v\n", plainly(err))
 	return exitFailed
 }
 
@@ -63,15 +64,16 @@ func rootCommand() *cobra.Command {
 		Use:   "holdfast",
 		Short: "A coding agent whose work survives the process",
 		Long: "Holdfast is a coding agent that code editors launch over stdio (ACP). Sessions and goals live in a store on this machine:\n" +
-			"kill it, close the editor, and the next launch goes on where it was.",
-		SilenceErrors: true, SilenceUsage: true,
+			"kill it, close the editor, and the next launch goes on where it was.\n\n" +
+			"Without a command it prints this on a terminal; where the input is a pipe it is 'holdfast acp', the server that editors launch.",
+		SilenceErrors: true, SilenceUsage: true, SuggestionsMinimumDistance: 2, Version: version,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Name() == "version" || cmd.Name() == "help" {
 				return nil
 			}
 			return unsupported()
 		},
-		Args: noArgs,
+		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isTerminal(os.Stdin) {
 				return cmd.Help()
@@ -80,7 +82,8 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.PersistentFlags().StringVar(&model, "model", os.Getenv("HOLDFAST_MODEL"), "model as PROVIDER/NAME (openai/NAME, anthropic/NAME, scripted/FILE)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("holdfast {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		&cobra.Command{Use: "acp", Short: "Serve an editor over stdin and stdout", Args: noArgs,

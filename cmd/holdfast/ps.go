@@ -156,6 +156,7 @@ func psCommand() *cobra.Command {
 					return err
 				}
 			}
+			c.none(len(r.Processes)+len(r.Commands), "process that lives and no command that runs")
 			return c.show(r, r.print)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,8 +29,8 @@ func sessionsList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List sessions, newest first", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if cwd != "" {
-			if cwd, err = directory(cwd); err != nil {
-				return err
+			if cwd, err = filepath.Abs(cwd); err != nil { // it need not be there any more
+				return fmt.Errorf("find the directory: %w", err)
 			}
 		}
 		return reading(cmd, func(ctx context.Context, c *cli) error {
@@ -38,6 +39,7 @@ func sessionsList() *cobra.Command {
 				return err
 			}
 			c.more(more)
+			c.none(len(all), "sessions"+prefixed(" of ", cwd))
 			return c.show(all, func(w io.Writer) {
 				var rows [][]string
 				for _, s := range all {

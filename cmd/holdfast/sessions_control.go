@@ -65,6 +65,7 @@ func sessionsApprovals() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.none(len(all), "open questions")
 			return c.show(all, func(w io.Writer) {
 				for _, a := range all {
 					printApproval(w, a)

@@ -72,6 +72,7 @@ type stopView struct {
 }
 
 func (c *cli) showStops(all []stopView) error {
+	c.none(len(all), "work to stop")
 	return c.show(all, func(w io.Writer) {
 		for _, s := range all {
 			_, _ = fmt.Fprintf(w, "%s session %s", s.State, s.SessionID)

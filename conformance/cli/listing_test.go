@@ -21,14 +21,17 @@ func TestListing_WithoutAStore(t *testing.T) {
 	} {
 		args := strings.Fields(line)
 		var got, wanted any
-		got = document[any](w, args...)
+		r := w.want(0, append(args, "--json")...)
+		if got = one[any](t, r.out); r.errs != "" {
+			t.Errorf("%s --json says %q", line, r.errs)
+		}
 		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
 			t.Fatal(err)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(wanted) {
 			t.Errorf("%s: %v, want %v", line, got, wanted)
 		}
-		if r := w.want(0, args...); r.out != "" || r.errs != "" {
+		if r := w.want(0, args...); r.out != "" || !strings.HasPrefix(r.errs, "holdfast: no ") || !strings.HasSuffix(r.errs, " in "+w.home+"\n") {
 			t.Errorf("%s says %q and %q", line, r.out, r.errs)
 		}
 	}
@@ -65,13 +68,21 @@ func TestListing_Errors(t *testing.T) {
 		says string
 	}{
 		{2, []string{"goals", "--nope"}, "--nope"},
-		{2, []string{"goals", "nope"}, "goals --help"},
-		{2, []string{"nope"}, "nope"},
+		{2, []string{"goals", "nope"}, "Run 'holdfast goals --help'"},
+		{2, []string{"nope"}, "Run 'holdfast --help'"},
+		{2, []string{"gaols"}, "did you mean goals?"},
+		{2, []string{"gaols", "--help"}, "did you mean goals?"},
+		{2, []string{"goals", "shwo", "--help"}, "did you mean show?"},
+		{2, []string{"help", "nonsense"}, "nonsense"},
+		{2, []string{"help", "goals", "nonsense"}, "nonsense"},
+		{2, []string{"goals", "create", "-mode", "edit", "x"}, "write --mode"},
+		{2, []string{"goals", "--limit", "-1"}, "from 0 on"},
+		{2, []string{"goals", "show", id, id}, "2 arguments were"},
 		{2, []string{"goals", "show"}, "the id of a goal"},
 		{2, []string{"goals", "show", "1234567"}, "at least 8"},
 		{2, []string{"goals", "create"}, "say what is to be achieved"},
 		{2, []string{"goals", "create", "--mode", "yolo", "x"}, "ask, edit, plan"},
-		{2, []string{"goals", "create", "--require-file", "x:[", "y"}, "requirements[0].pattern"},
+		{2, []string{"goals", "create", "--require-file", "x:[", "y"}, "--require-file: error parsing"},
 		{2, []string{"goals", "revise", id, "--objective", "x"}, "needs a reason"},
 		{2, []string{"effects", "settle", id}, "--did-not-happen"},
 		{2, []string{"sessions", "mode", all[0].SessionID, "yolo"}, "ask, edit, plan"},
@@ -83,8 +94,10 @@ func TestListing_Errors(t *testing.T) {
 		{1, []string{"sessions", "answer", "12345678", "allow_once"}, "holdfast sessions approvals"},
 		{1, []string{"stop", "12345678"}, "12345678"},
 		{1, []string{"goals", "create", "--cwd", "/no/such/dir", "x"}, "does not exist"},
-		{1, []string{"goals", "resume", id}, "cannot resume"},
-		{1, []string{"goals", "pause", id, "--expect", "7"}, "changed since"},
+		{1, []string{"goals", "resume", id}, "holdfast: cannot resume"}, // nothing of what led to it inside
+		{1, []string{"goals", "pause", id, "--expect", "7"}, "holdfast: the goal changed since"},
+		{1, []string{"goals", "create", "--session", all[0].SessionID, "x"}, "holdfast: the session already has an unfinished goal"},
+		{1, []string{"goals", "create", "--session", all[0].SessionID, "x"}, "pass --replace"},
 		{1, []string{"goals", "show", id[:common]}, older[len(older)-8:] + ", " + id[len(id)-8:]}, // ambiguous: it names endings that are not
 	} {
 		r := w.run(c.args...)
@@ -94,6 +107,24 @@ func TestListing_Errors(t *testing.T) {
 	}
 	if g := w.goal(id[:common+1]); g.GoalID != id {
 		t.Errorf("the beginning of an id found %+v", g)
+	}
+	if got := document[[]goal](w, "sessions", "--cwd", "/no/such/dir"); len(got) != 0 {
+		t.Errorf("sessions of a directory that is gone: %+v", got)
+	}
+	for _, args := range [][]string{{"--version"}, {"-v"}} {
+		if r := w.want(0, args...); r.out != w.want(0, "version").out {
+			t.Errorf("%s says %q", args, r.out)
+		}
+	}
+	for _, args := range [][]string{{"help"}, {"help", "goals", "show"}, {"--help"}, {"goals", "show", "x", "--help"}} {
+		if r := w.want(0, args...); !strings.Contains(r.out, "Usage:") || r.errs != "" {
+			t.Errorf("%s says %+v", args, r)
+		}
+	}
+	at := w.command("goals", "create", "x")
+	at.Dir = "/"
+	if r := w.finish(at, nil); r.code != 2 || !strings.Contains(r.errs, "--cwd") {
+		t.Errorf("in the whole disk: %+v", r)
 	}
 	if g := w.goal(strings.ToUpper(id[len(id)-8:])); g.GoalID != id {
 		t.Errorf("the end of an id found %+v", g)
@@ -197,7 +228,9 @@ func TestSessions_Conversation(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	w.want(0, "sessions", "answer", waits.ApprovalID, "allow_once")
-	w.want(1, "sessions", "answer", waits.ApprovalID, "reject_once")
+	if r := w.want(1, "sessions", "answer", waits.ApprovalID, "reject_once"); !strings.HasPrefix(r.errs, "holdfast: the question was already answered") {
+		t.Errorf("answered again: %q", r.errs)
+	}
 	w.want(0, "work")
 	if n := w.lines("counter"); n != 1 {
 		t.Errorf("the command ran %d times", n)

@@ -212,7 +212,8 @@ func TestGoal_Arguments(t *testing.T) {
 	c.must("list_goals", nil, nil)
 	c.must("list_goals", []any{}, nil)
 	c.must("list_goals", object{"status": nil, "limit": nil}, nil)
-	if _, e := c.Agent.Call("tools/call", object{"name": "rm", "arguments": object{}}); e == nil || e.Code != -32602 {
+	if _, e := c.Agent.Call("tools/call", object{"name": "rm", "arguments": object{}}); e == nil || e.Code != -32602 ||
+		!strings.Contains(e.Message, "there is no tool 'rm'") {
 		t.Errorf("an unknown tool: %v", e)
 	}
 	var all struct{ Goals []goal }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -205,6 +206,9 @@ func (t *stream) handle(r *request, line []byte) (out answer) {
 	case mcp.JSONRPCResponse:
 		return answer{Result: a.Result}
 	case mcp.JSONRPCError:
+		if name, found := strings.CutSuffix(a.Error.Message, " not found: tool not found"); found { // the library says it twice
+			a.Error.Message = "there is no " + name + "; tools/list has them all"
+		}
 		return answer{Error: &a.Error}
 	}
 	return fail(mcp.INVALID_REQUEST, "not a request")
