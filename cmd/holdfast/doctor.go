@@ -47,8 +47,8 @@ type diagnosis struct {
 func doctorCommand(model *string) *cobra.Command {
 	var startServers bool
 	cmd := &cobra.Command{Use: "doctor", Short: "Look through the store and say what needs you", Args: noArgs,
-		Long: "Look at the state directory, the configuration, the store and everything in it that does not go on by itself. Nothing is changed, except that opening\n" +
-			"an older store brings it to this binary's schema, after a copy.\n\n" +
+		Long: "Look at the state directory, the configuration, the store and everything in it that does not go on by itself. Nothing is changed,\n" +
+			"except that opening an older store brings it to this binary's schema, after a copy.\n\n" +
 			"Exit codes: 0 nothing needs you; 3 something needs you; 1 the store cannot be used.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd, *model, startServers) }}
 	cmd.Flags().BoolVar(&startServers, "start-servers", false, "start each configured MCP server once, in this directory, and end it")
@@ -214,6 +214,17 @@ func (d *diagnosis) look(ctx context.Context, c *cli) error {
 		f.Message = fmt.Sprintf("%s in %s is %s (%s): %s", or(prefixed("goal ", w.GoalID), "session "+string(w.SessionID)), w.Cwd, w.State, w.ReasonCode, w.Sentence)
 		if w.needsPerson() {
 			f.Level = levelPerson
+		}
+		d.Findings = append(d.Findings, f)
+	}
+	lost, err := c.interruptions(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, l := range lost {
+		f := finding{Check: "effect", Level: levelNote, Message: fmt.Sprintf("%s yet.", l)}
+		if executing == 0 {
+			f.Level, f.Command = levelPerson, startHint
 		}
 		d.Findings = append(d.Findings, f)
 	}

@@ -43,7 +43,14 @@ func effectsList() *cobra.Command {
 				return err
 			}
 			c.more(more)
-			c.none(len(all), map[bool]string{true: "such calls", false: "calls"}[f != session.EffectFilter{}])
+			lost, err := c.interruptions(ctx, f.Session)
+			if err != nil {
+				return err
+			}
+			for _, l := range lost {
+				_, _ = fmt.Fprintf(c.errs, "holdfast: %s yet; 'holdfast work' finds out what can be known\n", l)
+			}
+			c.none(len(all)+len(lost), map[bool]string{true: "such calls", false: "calls"}[f != session.EffectFilter{}])
 			return c.show(all, func(w io.Writer) {
 				var rows [][]string
 				for _, e := range all {

@@ -20,6 +20,7 @@ type wait struct {
 	State      string             `json:"state"` // waiting, paused, blocked, closed
 	ReasonCode session.Code       `json:"reasonCode"`
 	Sentence   string             `json:"sentence"` // what the code means; what the work itself says is in 'goals show' and 'sessions show'
+	Reason     string             `json:"reason"`   // what the model's endpoint said, else ""
 	NextOwner  string             `json:"nextOwner"`
 	Allowed    []string           `json:"allowed"`
 	Command    string             `json:"command"`
@@ -34,7 +35,11 @@ func (w wait) String() string {
 	if w.GoalID != "" {
 		what = "goal " + w.GoalID
 	}
-	s := fmt.Sprintf("%s: %s (%s) %s %s", what, w.State, w.ReasonCode, w.Sentence, w.Command)
+	why := w.Sentence
+	if w.Reason != "" {
+		why = strings.TrimSuffix(why, ".") + ": " + line(w.Reason, 200)
+	}
+	s := fmt.Sprintf("%s: %s (%s) %s %s", what, w.State, w.ReasonCode, why, w.Command)
 	if w.PID != 0 {
 		s += fmt.Sprintf(" [process %d has it]", w.PID)
 	}
@@ -62,8 +67,8 @@ func waits(ctx context.Context, st session.Store, svc *goals.Service, alive map[
 			if err != nil {
 				return err
 			}
-			w := wait{SessionID: s.ID, GoalID: g.GoalID, Cwd: s.Cwd, State: string(g.Status), ReasonCode: g.ReasonCode, NextOwner: g.NextAction.Owner,
-				Allowed: g.NextAction.Allowed, PID: alive[s.Owner].PID}
+			w := wait{SessionID: s.ID, GoalID: g.GoalID, Cwd: s.Cwd, State: string(g.Status), ReasonCode: g.ReasonCode,
+				Reason: ofModel(g.ReasonCode, g.Reason), NextOwner: g.NextAction.Owner, Allowed: g.NextAction.Allowed, PID: alive[s.Owner].PID}
 			if g.Status == goals.Active {
 				w.State = "waiting"
 			}
@@ -122,7 +127,8 @@ func sessionWaits(tx session.Tx, alive map[session.InstanceID]process, seen map[
 		if v.State != "closed" && v.State != "waiting" || v.PendingApprovals > 0 && !s.Closed || v.NextOwner != "user" || seen[id] == v.ReasonCode {
 			continue
 		}
-		w := wait{SessionID: id, Cwd: s.Cwd, State: v.State, ReasonCode: v.ReasonCode, NextOwner: v.NextOwner, Allowed: v.Allowed, PID: alive[s.Owner].PID}
+		w := wait{SessionID: id, Cwd: s.Cwd, State: v.State, ReasonCode: v.ReasonCode, Reason: ofModel(v.ReasonCode, v.Reason), NextOwner: v.NextOwner,
+			Allowed: v.Allowed, PID: alive[s.Owner].PID}
 		w.advise(s)
 		out = append(out, w)
 	}

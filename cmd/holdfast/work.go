@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/goals"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
 	"holdfast/session"
@@ -55,9 +54,17 @@ func work(cmd *cobra.Command, model string, watch, asJSON bool) (err error) {
 		return err
 	}
 	n.box.OnNotice(notices(errs))
-	w := &worker{node: n, home: home, out: out, json: asJSON, watch: watch, st: store.Store{DB: n.db}, shown: map[session.SessionID]string{}}
+	w := &worker{node: n, home: home, out: out, json: asJSON, watch: watch, st: store.Store{DB: n.db}, seen: map[session.SessionID]mark{},
+		began: time.Now().UTC().Truncate(time.Millisecond)}
 	left, err := w.run(ctx)
+	remark := ""
+	if ctx.Err() != nil {
+		remark = w.leaving(context.WithoutCancel(ctx))
+	}
 	err = errors.Join(err, n.close()) // lets go first: what the lines name is free to be moved when they are read
+	if remark != "" {
+		_, _ = fmt.Fprintln(errs, "holdfast:", remark)
+	}
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -86,7 +93,8 @@ type worker struct {
 	json  bool
 	watch bool
 	st    store.Store
-	shown map[session.SessionID]string // what was last said about a session
+	began time.Time
+	seen  map[session.SessionID]mark
 }
 
 // How often it looks: often while work runs, seldom while it only stays.
@@ -126,12 +134,6 @@ func (w *worker) run(ctx context.Context) ([]wait, error) {
 	}
 }
 
-// place is where a session stands, without what was said in it.
-type place struct {
-	view session.SessionView
-	goal string
-}
-
 // look tells whether anything goes on here or is to be taken up, and says what has changed.
 func (w *worker) look(ctx context.Context) (moves bool, err error) {
 	var places []place
@@ -154,7 +156,7 @@ func (w *worker) look(ctx context.Context) (moves bool, err error) {
 				return err
 			}
 			moves = moves || m || !w.node.engine.Rests(id)
-			p, err := placeOf(tx, id)
+			p, err := w.placeOf(tx, id)
 			if err != nil {
 				return err
 			}
@@ -195,58 +197,6 @@ func (w *worker) look(ctx context.Context) (moves bool, err error) {
 		w.say(p)
 	}
 	return moves, nil
-}
-
-func placeOf(tx session.Tx, id session.SessionID) (p place, err error) {
-	s, err := tx.Session(id)
-	if err != nil {
-		return p, err
-	}
-	if p.view, err = session.ViewSession(tx, s); err != nil {
-		return p, err
-	}
-	gtx, ok := tx.(goals.Tx)
-	if !ok {
-		return p, nil
-	}
-	all, err := gtx.Goals(id)
-	if n := len(all); n > 0 {
-		p.goal = string(all[n-1].Status)
-	}
-	return p, err
-}
-
-// event is one line about work that goes on.
-type event struct {
-	Event      string            `json:"event"` // state
-	At         time.Time         `json:"at"`
-	SessionID  session.SessionID `json:"sessionId"`
-	Cwd        string            `json:"cwd"`
-	State      string            `json:"state"`
-	ReasonCode session.Code      `json:"reasonCode"`
-	GoalStatus string            `json:"goalStatus"`
-}
-
-// say prints where a session stands when that has changed.
-func (w *worker) say(p place) {
-	key := p.view.State + string(p.view.ReasonCode) + p.goal
-	if w.shown[p.view.SessionID] == key {
-		return
-	}
-	w.shown[p.view.SessionID] = key
-	e := event{"state", time.Now().UTC(), p.view.SessionID, p.view.Cwd, p.view.State, p.view.ReasonCode, p.goal}
-	if w.json {
-		w.encode(e)
-		return
-	}
-	s := fmt.Sprintf("%s session %s %s", e.At.Local().Format("15:04:05"), e.SessionID, e.State)
-	if e.ReasonCode != "" {
-		s += " (" + string(e.ReasonCode) + ")"
-	}
-	if e.GoalStatus != "" {
-		s += ", goal " + e.GoalStatus
-	}
-	_, _ = fmt.Fprintf(w.out, "%s, in %s\n", s, line(e.Cwd, 200))
 }
 
 func (w *worker) encode(v any) { _ = json.NewEncoder(w.out).Encode(v) } // a reader that went away is no reason to end
