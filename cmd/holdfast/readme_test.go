@@ -14,6 +14,7 @@ import (
 
 	"holdfast/conformance/harness"
 	"holdfast/goals"
+	"holdfast/internal/config"
 	"holdfast/internal/tools"
 	"holdfast/session"
 )
@@ -233,6 +234,29 @@ func TestReadme_Commands(t *testing.T) {
 		exists := err == nil && bytes.Contains(out, []byte("holdfast "+m[1]))
 		if absent := strings.Contains(missing, "holdfast "+m[1]); exists == absent {
 			t.Errorf("holdfast %s: exists %v, said to be missing %v\n%s", m[1], exists, absent, out)
+		}
+	}
+}
+
+// The configurations that the README and the document of MCP servers show are read without a complaint.
+func TestReadme_Configurations(t *testing.T) {
+	for _, path := range []string{"../../README.md", "../../docs/external-mcp.md"} {
+		doc, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snippets := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(doc, -1)
+		if len(snippets) != 1 {
+			t.Errorf("%s shows %d configurations", path, len(snippets))
+		}
+		for _, s := range snippets {
+			file := filepath.Join(t.TempDir(), "config.toml")
+			if err := os.WriteFile(file, s[1], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := config.Load(file); err != nil || c.MCP.Servers["files"].Command != "npx" {
+				t.Errorf("%s: %+v, %v", path, c, err)
+			}
 		}
 	}
 }
