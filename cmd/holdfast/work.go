@@ -25,8 +25,8 @@ func workCommand(model *string) *cobra.Command {
 		Long: "Go on with every session and goal whose work is still wanted, as an editor's agent would, with no editor there. It ends when nothing\n" +
 			"can go on by itself any more: all of it has ended, is paused, or waits for a person. For each thing that still waits it prints one\n" +
 			"line: what for, and the command that moves it.\n\n" +
-			"Sessions that a live process has are left to it, and sessions that an editor closed wait for an editor. SIGTERM and SIGINT are no\n" +
-			"stop: the work stays wanted.\n\n" +
+			"What another live process is working on is left alone, and a session that was closed in an editor waits until an editor opens it.\n" +
+			"SIGTERM and SIGINT are no stop: the work stays wanted.\n\n" +
 			"Exit codes: 0 nothing needs you; 3 something needs you (its line says what); 1 it could not work; 2 the command line makes no sense.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return work(cmd, *model, watch, asJSON) }}
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and take up whatever is stored later")

@@ -49,6 +49,9 @@ func TestConfig_MistakesAreSaid(t *testing.T) {
 	if r := w.want(0, "work"); strings.Count(r.errs, "authorty") != 1 {
 		t.Errorf("work says %q", r.errs)
 	}
+	if r := w.want(3, "doctor"); !strings.HasPrefix(r.out, "ok      directory") || !strings.Contains(r.out, "the disk of "+w.home) {
+		t.Errorf("doctor says\n%s", r.out)
+	}
 }
 
 // A server that cannot be started is named: by 'doctor' from its command alone or by a trial, and by 'work'.
@@ -73,5 +76,31 @@ func TestConfig_ServersAreLookedAt(t *testing.T) {
 	w.configure("[mcp.servers.own]\ncommand = \"" + w.binary() + "\"\nargs = [\"mcp\"]\nenv = { HOLDFAST_HOME = \"" + w.home + "\" }\n")
 	if f := w.checks(0, "servers", "--start-servers"); len(f) != 1 || f[0].Level != "ok" || !strings.Contains(f[0].Message, "11 tools") {
 		t.Errorf("one that starts: %+v", f)
+	}
+}
+
+// What cannot work is refused before there is anything to clean up.
+func TestDemo_ModelIsLookedAtFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.env = append(w.env, "TMPDIR="+w.work)
+	r := w.want(1, "demo", "--model", "foo")
+	left, err := os.ReadDir(w.work)
+	if !strings.Contains(r.errs, "PROVIDER/NAME") || r.out != "" || err != nil || len(left) > 0 {
+		t.Errorf("%+v, it left %v, %v", r, left, err)
+	}
+}
+
+// A client that leaves at once is no fault: nothing is logged, and nothing is said.
+func TestACP_ClientThatLeavesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for range 5 {
+		if r := w.want(0); r.out != "" || r.errs != "" {
+			t.Errorf("it says %+v", r)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(w.home, "log.jsonl")); !os.IsNotExist(err) {
+		t.Errorf("the log says %s (%v)", b, err)
 	}
 }
