@@ -34,7 +34,7 @@ func demo(ctx context.Context, model string) (err error) {
 	defer stop()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that went away must not keep the demo from cleaning up
 	if model != "" {                                        // before there is anything to clean up
-		if _, err := provider.Resolve(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
+		if _, err := provider.Check(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
 			return err
 		}
 	}
