@@ -437,7 +437,11 @@ func settleLoaded(tx Tx, ef Effect, it Item, f Finding, now time.Time) error {
 	if err := tx.UpdateEffect(ef); err != nil {
 		return err
 	}
-	if err := tx.AppendSettlement(settlement(ef, f, s, now)); err != nil || word.State != EffectSettled {
+	found := settlement(ef, f, s, now)
+	if word.Fact == FactNone {
+		found.Seq = 1
+	}
+	if err := tx.AppendSettlement(found); err != nil || word.State != EffectSettled {
 		return err
 	}
 	return tellOverruled(tx, word, ef, it, now)
