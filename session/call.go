@@ -81,18 +81,21 @@ func (t *turn) calls(ctx context.Context) error {
 		return fmt.Errorf("look for open calls: %w", err)
 	}
 	for _, it := range open {
-		if err := context.Cause(ctx); err != nil {
-			return err
+		if err = context.Cause(ctx); err != nil {
+			break
 		}
 		c := &call{t: t, item: it, effect: effects[it.Body.Tool.Effect]}
 		leave := t.pulse.enter()
-		err := c.run(ctx)
+		err = c.run(ctx)
 		leave()
 		if err != nil {
-			return err
+			break
 		}
 	}
-	return nil
+	if e := t.storeReads(ctx); e != nil {
+		return errors.Join(err, e)
+	}
+	return err
 }
 
 // call takes one call from planned to settled.
@@ -136,6 +139,9 @@ func (c *call) once(ctx context.Context) error {
 	st, inStore := c.tool.(StateTool)
 	if c.effect.Class == ReadOnly && !inStore {
 		return c.read(ctx)
+	}
+	if err := c.t.storeReads(ctx); err != nil {
+		return err
 	}
 	approval := &Approval{}
 	if c.effect.Class != ReadOnly {
@@ -202,6 +208,9 @@ func (t *turn) env(id EffectID) ToolEnv {
 
 // refuse settles a call that never began, with the reason for the model. What was allowed is used up.
 func (c *call) refuse(ctx context.Context, why string, approval Approval) error {
+	if err := c.t.storeReads(ctx); err != nil {
+		return err
+	}
 	f := Finding{Fact: FactNotStarted, By: SettledByResult, Output: &Output{Text: why, IsError: true}}
 	return c.settle(ctx, "effect.refused", f, func(tx Tx, _ *Finding) error {
 		if approval.ID != "" {
@@ -211,8 +220,11 @@ func (c *call) refuse(ctx context.Context, why string, approval Approval) error 
 	})
 }
 
-// read runs a trusted reader: nothing outside changes, so one commit holds plan and result.
+// read runs a trusted reader: nothing outside changes, so one commit holds plan and result, and those of other readers around it.
 func (c *call) read(ctx context.Context) error {
+	if len(c.t.reads) == 0 {
+		c.t.readSince = time.Now()
+	}
 	out, err := c.tool.Run(ctx, c.env, c.effect.Plan, c.progress)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -220,9 +232,7 @@ func (c *call) read(ctx context.Context) error {
 		}
 		out = Output{Text: safeText(err), IsError: true}
 	}
-	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: SettledByResult, Output: &out}, func(tx Tx, _ *Finding) error {
-		return c.hear(tx, out.Heard, c.t.e.Now())
-	})
+	return c.t.keepRead(ctx, finishedRead{c, out})
 }
 
 // apply runs a tool whose whole effect is in the store.
@@ -381,25 +391,33 @@ func (c *call) settle(ctx context.Context, point string, f Finding, fill func(Tx
 				return err
 			}
 		}
-		if err := tx.UpdateItem(c.item, now); err != nil { // title and paths from the plan
+		if err := c.settleIn(tx, f, now); err != nil {
 			return err
 		}
-		if c.effect.State == EffectPlanned {
-			if err := tx.UpdateEffect(c.effect); err != nil {
-				return err
-			}
-		}
-		if err := SettleFinding(tx, c.effect.ID, f, now); err != nil {
-			return err
-		}
-		run, err := tx.Run(c.t.run.ID)
-		if err != nil {
-			return err
-		}
-		run.CommitPoint++
-		c.t.run = run
-		return tx.UpdateRun(run, now)
+		return c.t.progressed(tx, 1, now)
 	})
+}
+
+// settleIn settles what this process holds of a call that was only planned: nobody else changes it. Title and paths come from the plan.
+func (c *call) settleIn(tx Tx, f Finding, now time.Time) error {
+	if c.effect.State == EffectPlanned {
+		return settleLoaded(tx, c.effect, c.item, f, now)
+	}
+	if err := tx.UpdateItem(c.item, now); err != nil {
+		return err
+	}
+	return SettleFinding(tx, c.effect.ID, f, now)
+}
+
+// progressed counts settled calls as progress of the run.
+func (t *turn) progressed(tx Tx, calls int64, now time.Time) error {
+	run, err := tx.Run(t.run.ID)
+	if err != nil {
+		return err
+	}
+	run.CommitPoint += calls
+	t.run = run
+	return tx.UpdateRun(run, now)
 }
 
 // SettleFinding appends what is certain about a call to its settlements and shows it in its journal record and its history entry. A settled
@@ -409,7 +427,6 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	word := ef
 	if ef.State == EffectSettled && !overrules(ef, f) {
 		return nil
 	}
@@ -417,10 +434,14 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	return settleLoaded(tx, ef, it, f, now)
+}
+
+func settleLoaded(tx Tx, ef Effect, it Item, f Finding, now time.Time) error {
 	if err := settleStart(tx, ef, f, now); err != nil {
 		return err
 	}
-	tc := it.Body.Tool
+	word, tc := ef, it.Body.Tool
 	ef.Fact, tc.Fact = f.Fact, f.Fact
 	ef.Lookup, tc.Lookup, tc.Why = "", "", ""
 	if f.Note != "" {
@@ -439,7 +460,7 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 		ef.Lookup = cmp.Or(f.Lookup, LookupNothing)
 		tc.Lookup, tc.Why = ef.Lookup, f.Note
 		if ef.Plan.External != nil {
-			if err := lose(tx, id, f.Note, now); err != nil {
+			if err := lose(tx, ef.ID, f.Note, now); err != nil {
 				return err
 			}
 		}
@@ -468,7 +489,11 @@ func SettleFinding(tx Tx, id EffectID, f Finding, now time.Time) error {
 	if err := tx.UpdateEffect(ef); err != nil {
 		return err
 	}
-	if err := tx.AppendSettlement(settlement(ef, f, s, now)); err != nil || word.State != EffectSettled {
+	found := settlement(ef, f, s, now)
+	if word.Fact == FactNone {
+		found.Seq = 1
+	}
+	if err := tx.AppendSettlement(found); err != nil || word.State != EffectSettled {
 		return err
 	}
 	return tellOverruled(tx, word, ef, it, now)

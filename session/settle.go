@@ -27,7 +27,7 @@ var lookups = map[Lookup]string{
 // Settlement is one thing that was found out about a call. They are appended and never changed; the journal record shows the newest.
 type Settlement struct {
 	Effect   EffectID
-	Seq      int64
+	Seq      int64 // from 1; one to be appended has 1 when it is known to be the first, else 0
 	Fact     Fact
 	By       SettledBy
 	Note     string

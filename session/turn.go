@@ -26,10 +26,12 @@ type turn struct {
 	setup Setup
 	model Model
 
-	over  bool   // a call ended the turn, or the model goes in circles
-	last  string // digest of the last answer's calls
-	same  int    // how often in a row it came
-	asked int    // model requests of this attempt
+	reads     []finishedRead // not stored yet
+	readSince time.Time      // since when they may wait
+	over      bool           // a call ended the turn, or the model goes in circles
+	last      string         // digest of the last answer's calls
+	same      int            // how often in a row it came
+	asked     int            // model requests of this attempt
 
 	pulse *pulse
 	yield atomic.Bool

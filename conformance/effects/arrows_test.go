@@ -290,3 +290,41 @@ func rewrite(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Readers of one answer share a commit. Whatever is not stored when the process dies is read again, and what comes after them is done once.
+func TestReads_ShareACommit(t *testing.T) {
+	look := func(name string) fakemodel.Call { return tool("read", map[string]string{"path": name}) }
+	for _, crash := range []string{"", "effect.settled:before", "effect.settled:after", "effect.dispatched:after"} {
+		t.Run(crash, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, map[string][]fakemodel.Call{"go": {look("a"), look("none"), look("b"), tool("no_such_tool", map[string]any{}), writing("out", "out\n"), look("out")}})
+			w.together = true
+			w.put("work/a", "first\n")
+			w.put("work/b", "second\n")
+			var session string
+			if crash != "" {
+				session = w.die(crash, "go")
+			}
+			a := w.launch("")
+			if crash == "" {
+				session = w.open(a)
+				w.prompt(a, session, "go")
+			} else {
+				a.Must("session/load", w.params(session), nil)
+			}
+			said(t, a, session, "done go")
+			r := w.results()
+			if len(r) != 6 || !strings.Contains(r[0], "first") || !strings.Contains(r[2], "second") || !strings.Contains(r[3], "no tool named") {
+				t.Fatalf("the model was told %q", r)
+			}
+			if wrote := strings.Contains(r[4], "version") && strings.Contains(r[5], "out"); wrote != (crash != "effect.dispatched:after") || (w.read("work/out") == "out\n") != wrote {
+				t.Errorf("the model was told %q, the file says %q", r[4:], w.read("work/out"))
+			}
+			for _, e := range w.effects("read") {
+				if e.State != "settled" || e.Fact != "completed" || len(e.Settlements) != 1 {
+					t.Errorf("recorded %+v", e)
+				}
+			}
+		})
+	}
+}

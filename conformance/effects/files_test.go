@@ -164,7 +164,7 @@ func TestFiles_HardLinkIsSaid(t *testing.T) {
 
 // A death in the middle of a large write leaves the old or the new content, and nothing beside it.
 func TestFiles_LargeWriteIsNeverTorn(t *testing.T) {
-	before, after := strings.Repeat("old line of text\n", 300_000), strings.Repeat("new line of text\n", 300_000)
+	before, after := strings.Repeat("old line of text\n", 60_000), strings.Repeat("new line of text\n", 60_000)
 	for range 4 {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()

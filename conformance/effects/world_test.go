@@ -24,10 +24,11 @@ type world struct {
 	env             []string // of the next launch, beside what it needs
 	choose          func(title string) string
 
-	mu    sync.Mutex
-	turns map[string][]fakemodel.Call // what the model calls for a prompt, one after the other
-	asks  []string                    // permission requests: title and text
-	busy  int                         // how many more requests are turned away, for an hour
+	mu       sync.Mutex
+	turns    map[string][]fakemodel.Call // what the model calls for a prompt, one after the other
+	asks     []string                    // permission requests: title and text
+	together bool                        // the model makes all calls of a prompt in one answer
+	busy     int                         // how many more requests are turned away, for an hour
 }
 
 func newWorld(t testing.TB, turns map[string][]fakemodel.Call) *world {
@@ -89,6 +90,9 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 		r := fakemodel.Error(503, "The service is overloaded.", "overloaded")
 		r.Header = http.Header{"Retry-After": {"3600"}}
 		return r
+	}
+	if w.together && made == 0 {
+		return fakemodel.Calls(w.turns[prompt]...)
 	}
 	if made < len(w.turns[prompt]) {
 		return fakemodel.Calls(w.turns[prompt][made])

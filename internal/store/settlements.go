@@ -26,8 +26,14 @@ const appendSettlement = `INSERT INTO settlements (effect, seq, fact, source, no
 	WHERE NOT EXISTS (SELECT 1 FROM settlements s WHERE s.effect = ?1 AND s.fact = ?2 AND s.source = ?3 AND s.note = ?4 AND s.evidence = ?5
 		AND s.seq = (SELECT max(seq) FROM settlements WHERE effect = ?1))`
 
-// AppendSettlement stores what was found out, after everything before it.
+const firstSettlement = `INSERT INTO settlements (effect, seq, fact, source, note, evidence, at, instance) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7)`
+
+// AppendSettlement stores what was found out, after everything before it. One that is known to be the first need not be looked for.
 func (t *Tx) AppendSettlement(s session.Settlement) error {
+	if s.Seq == 1 {
+		_, err := t.exec("insert settlement", firstSettlement, s.Effect, s.Fact, s.By, s.Note, s.Evidence, ms(s.At), s.Instance)
+		return err
+	}
 	_, err := t.exec("append settlement", appendSettlement, s.Effect, s.Fact, s.By, s.Note, s.Evidence, ms(s.At), s.Instance)
 	return err
 }
