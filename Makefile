@@ -18,7 +18,8 @@ check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	$(GO) vet ./...
 	$(GO) vet -tags faultpoints ./...
-	GOOS=darwin $(GO) vet ./internal/proc ./internal/ident ./mcp/client
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) build -o /dev/null ./cmd/holdfast
 	$(GO) tool staticcheck ./...
 	$(MAKE) test
 
@@ -36,7 +37,7 @@ families:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./conformance/bench
-	$(GO) test -run '^$$' -bench . ./acp/... ./internal/store ./internal/instance ./internal/provider
+	$(GO) test -run '^$$' -bench . ./acp/... ./internal/store ./internal/instance ./internal/provider ./internal/proc
 
 clean:
 	rm -rf bin conformance/node_modules

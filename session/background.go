@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -210,120 +208,6 @@ func (t *turn) backgrounds(ctx context.Context) (out []Background, err error) {
 	return out, err
 }
 
-// lookAfter records what has ended, so that the transaction that follows can tell it.
-func (t *turn) lookAfter(ctx context.Context) {
-	if t.setup.Thread != "" {
-		return
-	}
-	if err := t.e.LookAfterBackgrounds(ctx, t.a.id); err != nil && ctx.Err() == nil {
-		t.a.log(err, "looking after background commands failed") // the next look tells
-	}
-}
-
-func (e *Engine) backgrounder() Backgrounder {
-	for _, t := range e.Tools {
-		if b, ok := t.(Backgrounder); ok {
-			return b
-		}
-	}
-	return nil
-}
-
-// HasBackgrounds tells whether some background command may have no recorded end.
-func (e *Engine) HasBackgrounds() bool { return e.backgrounds.Load() }
-
-// endSoon ends what was just stopped, beside everything else. Close waits for it.
-func (e *Engine) endSoon(id SessionID) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed || e.Passive {
-		return
-	}
-	e.wg.Go(func() {
-		if err := e.LookAfterBackgrounds(e.ctx, id); err != nil && e.ctx.Err() == nil {
-			e.Log.Error().Err(err).Str("session_id", string(id)).Msg("ending background commands failed")
-		}
-	})
-}
-
-// LookAfterBackgrounds records the background commands that have ended, of one session or, with "", of all, and ends those that somebody
-// wants stopped. It makes no model request and wakes nobody's work.
-func (e *Engine) LookAfterBackgrounds(ctx context.Context, id SessionID) error {
-	tool := e.backgrounder()
-	if tool == nil {
-		return nil
-	}
-	var all []Background
-	err := e.Store.Read(ctx, func(tx Tx) (err error) { all, err = watched(tx); return err })
-	if err != nil {
-		return fmt.Errorf("look for background commands: %w", err)
-	}
-	e.backgrounds.Store(len(all) > 0)
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, b := range all {
-		if id == "" || b.Session == id {
-			wg.Go(func() { errs[i] = e.lookAfter(ctx, tool, b) })
-		}
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// watched lists the commands whose start is settled and whose end is not. Whoever makes a start, or recovers it, says what became of it.
-func watched(tx Tx) (out []Background, err error) {
-	all, err := tx.RunningBackgrounds()
-	for _, b := range all {
-		ef, err := tx.Effect(b.Effect)
-		if err != nil {
-			return nil, err
-		}
-		if ef.State == EffectSettled {
-			out = append(out, b)
-		}
-	}
-	return out, err
-}
-
-// endWithin bounds one try to end a command that was stopped; its supervisor goes on by itself.
-const endWithin = 2 * time.Second
-
-func (e *Engine) lookAfter(ctx context.Context, tool Backgrounder, b Background) error {
-	l, err := tool.Look(b.Dir)
-	if err == nil && !l.Ended && b.Desired == DesiredStopped {
-		short, cancel := context.WithTimeout(ctx, endWithin)
-		defer cancel()
-		if err = tool.End(short, b.Dir); short.Err() != nil {
-			return nil // looked at again
-		}
-		if err == nil {
-			l, err = tool.Look(b.Dir)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("look at background command %s: %w", b.Effect, err)
-	}
-	if !l.Ended {
-		return nil
-	}
-	return e.settleBackground(ctx, b.Effect, l)
-}
-
-// settleBackground stores the end of a command, once, whoever sees it first.
-func (e *Engine) settleBackground(ctx context.Context, id EffectID, l BackgroundLook) error {
-	err := e.Store.Commit(ctx, "background.settled", func(tx Tx) error {
-		b, err := tx.Background(id)
-		if err != nil || b.State != BackgroundRunning {
-			return err
-		}
-		return tx.UpdateBackground(b.ended(l, e.Now()))
-	})
-	if err != nil {
-		return fmt.Errorf("store the end of background command %s: %w", id, err)
-	}
-	return nil
-}
-
 // stopBackgrounds stores that every background command of a session is to end.
 func stopBackgrounds(tx Tx, id SessionID) error {
 	all, err := tx.Backgrounds(id)
@@ -340,57 +224,4 @@ func stopBackgrounds(tx Tx, id SessionID) error {
 		}
 	}
 	return nil
-}
-
-// Executing tells whether a call that is shown as running is being executed: by whom, and since when. An attempt whose owner has lost the
-// session executes nothing.
-func Executing(tx Tx, it Item) (owner InstanceID, runs bool, since time.Time, err error) {
-	s, err := tx.Session(it.Session)
-	if err != nil {
-		return "", false, since, err
-	}
-	a, err := tx.LastAttempt(it.Run)
-	if errors.Is(err, ErrNotFound) {
-		return "", false, since, nil
-	}
-	if err != nil {
-		return "", false, since, err
-	}
-	ef, err := tx.Effect(it.Body.Tool.Effect)
-	return s.Owner, s.Owner != "" && a.State == AttemptRunning && a.Generation == s.Generation, ef.DispatchedAt, err
-}
-
-// Peek returns what the command of a running call has printed so far, whoever executes it.
-func (e *Engine) Peek(ctx context.Context, it Item) (Output, bool) {
-	var dir string
-	err := e.Store.Read(ctx, func(tx Tx) error {
-		ef, err := tx.Effect(it.Body.Tool.Effect)
-		dir = ef.Dir
-		return err
-	})
-	b := e.backgrounder()
-	if err != nil || b == nil || dir == "" {
-		return Output{}, false
-	}
-	return b.Peek(dir)
-}
-
-// Stoppable lists the sessions in which something is wanted or runs.
-func (e *Engine) Stoppable(ctx context.Context) (out []SessionID, err error) {
-	err = e.Store.Read(ctx, func(tx Tx) error {
-		if out, err = tx.Busy(); err != nil {
-			return err
-		}
-		running, err := tx.RunningBackgrounds()
-		for _, b := range running {
-			if !slices.Contains(out, b.Session) {
-				out = append(out, b.Session)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for what runs: %w", err)
-	}
-	return out, nil
 }

@@ -357,3 +357,48 @@ func TestBackground_LeftByWhatIsNoStop(t *testing.T) {
 		t.Errorf("%v runs, ran %d times", w.ps(), w.lines("counter"))
 	}
 }
+
+// A time limit ends a background command, and the next command works as ever. Arguments that make no sense are named.
+func TestBackground_LimitsAndArguments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, obedient)
+	w.ends()
+	a := w.launch()
+	session := a.NewSession(w.work)
+	say(t, a, session, do("shell "+object(map[string]any{"command": "(sleep 600 & wait)", "background": true, "timeout_seconds": 1}),
+		output(map[string]any{"id": "bg1", "wait_seconds": 20}), foreground("echo fine"),
+		output(map[string]any{"id": "bg1", "wait_seconds": 301}), output(map[string]any{"id": "bg1", "offset": -1}), output(map[string]any{"id": "bg2"}),
+		output(map[string]any{"id": "bg1", "offset": 99999})))
+	got := w.results()
+	for _, want := range []string{"[bg1 has ended: stopped at its time limit", "fine\n[exit code 0]", "wait_seconds must be from 0 to 300", "offset must not be below 0",
+		`There is no background command "bg2"`, "bytes 0 to 0 of its output"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the model did not see %q: %s", want, got)
+		}
+	}
+	if len(w.ps()) != 0 {
+		t.Errorf("holdfast ps: %+v", w.ps())
+	}
+}
+
+// Records that somebody has deleted prove nothing: the end is unknown, not a start that never was.
+func TestBackground_RecordsAreGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, obedient)
+	a := w.launch()
+	session := a.NewSession(w.work)
+	say(t, a, session, do(background("echo $$ > command; "+until("go"))))
+	harness.Eventually(t, "it runs", func() bool { return w.lines("command") == 1 })
+	a.Kill()
+	if err := os.Rename(filepath.Join(w.home, "calls"), filepath.Join(w.home, "away")); err != nil {
+		t.Fatal(err)
+	}
+	b := w.launch()
+	w.load(b, session)
+	say(t, b, session, do(output(map[string]any{"id": "bg1"})))
+	if w.told("bg1") != 1 || !strings.Contains(w.results(), "its records are gone") {
+		t.Errorf("told %d times: %s", w.told("bg1"), w.results())
+	}
+	w.put("go")
+	harness.Eventually(t, "it is gone", func() bool { return !alive(w.number("command")) })
+}

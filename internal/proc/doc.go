@@ -18,7 +18,7 @@
 // the output cap end the whole tree instead, processes in sessions of their own included.
 //
 // Linux is proven by tests. macOS lacks the subreaper, so what leaves the group and loses its parent escapes a stop there (untested).
-// On Windows Start returns an error.
+// On Windows everything here returns an error.
 //
 // A machine that logs its user out, or a manager that ends a whole control group, may still end supervisor and command together; the
 // outcome is unknown then, and the verdict says so.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -24,15 +26,24 @@ func started(pl session.Plan) session.Output {
 
 // Look says what a background command's folder proves.
 func (shellTool) Look(dir string) (session.BackgroundLook, error) {
-	st, err := proc.Open(dir).State()
-	if err != nil {
-		return session.BackgroundLook{}, err
-	}
-	return lookOf(st), nil
+	_, l, err := look(dir)
+	return l, err
 }
 
-func lookOf(st proc.State) session.BackgroundLook {
+func look(dir string) (proc.State, session.BackgroundLook, error) {
+	st, err := proc.Open(dir).State()
+	if err != nil {
+		return st, session.BackgroundLook{}, err
+	}
 	l := session.BackgroundLook{Ended: true, State: session.BackgroundLost}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // it was there when the command was started
+		l.Note = "its records are gone"
+		return st, l, nil
+	}
+	return st, lookOf(l, st), nil
+}
+
+func lookOf(l session.BackgroundLook, st proc.State) session.BackgroundLook {
 	switch st.Verdict {
 	case proc.Live, proc.Orphaned:
 		return session.BackgroundLook{}
@@ -152,14 +163,13 @@ func (t outputTool) Run(ctx context.Context, env session.ToolEnv, pl session.Pla
 		from = *in.Offset
 	}
 	h := proc.Open(b.Dir)
-	if err := t.await(ctx, h, from, time.Duration(in.WaitSeconds)*time.Second, progress); err != nil {
+	if err := t.await(ctx, b.Dir, from, time.Duration(in.WaitSeconds)*time.Second, progress); err != nil {
 		return session.Output{}, err
 	}
-	st, err := h.State() // before the output: what was printed until the end is read
+	st, l, err := look(b.Dir) // before the output: what was printed until the end is read
 	if err != nil {
 		return session.Output{}, err
 	}
-	l := lookOf(st)
 	v, err := h.OutputFrom(from, maxResult, l.Ended)
 	if err != nil {
 		return session.Output{}, err
@@ -181,21 +191,18 @@ func (t outputTool) Run(ctx context.Context, env session.ToolEnv, pl session.Pla
 }
 
 // await waits until there is something behind the offset, the command has ended, or the time is over.
-func (outputTool) await(ctx context.Context, h *proc.Handle, from int64, limit time.Duration, progress func(session.Output)) error {
+func (outputTool) await(ctx context.Context, dir string, from int64, limit time.Duration, progress func(session.Output)) error {
 	began := time.Now()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for shown := began; time.Since(began) < limit; {
-		v, err := h.OutputFrom(from, 0, false)
+		v, err := proc.Open(dir).OutputFrom(from, 0, false)
 		if err != nil {
 			return err
 		}
-		st, err := h.State()
-		if err != nil {
+		_, l, err := look(dir)
+		if err != nil || v.Total > v.From || l.Ended {
 			return err
-		}
-		if v.Total > v.From || lookOf(st).Ended {
-			return nil
 		}
 		if time.Since(shown) >= sayEvery {
 			shown = time.Now()
@@ -251,11 +258,10 @@ func (t killTool) Run(ctx context.Context, _ session.ToolEnv, pl session.Plan, _
 	if err != nil && !errors.Is(err, proc.ErrNoReceipt) {
 		return session.Output{}, err
 	}
-	st, err := h.State()
+	_, l, err := look(ref.Dir)
 	if err != nil {
 		return session.Output{}, err
 	}
-	l := lookOf(st)
 	b := session.Background{State: l.State, ExitCode: l.ExitCode, Signal: l.Signal, Stopped: l.Stopped, Note: l.Note}
 	v, err := h.Output(0, false)
 	if err != nil {
@@ -267,11 +273,11 @@ func (t killTool) Run(ctx context.Context, _ session.ToolEnv, pl session.Plan, _
 
 // Probe says that a kill has happened when its command has ended; otherwise it is still to be made.
 func (t killTool) Probe(ctx context.Context, env session.ToolEnv, pl session.Plan) (session.Finding, error) {
-	st, err := proc.Open(pl.Background.Dir).State()
+	_, l, err := look(pl.Background.Dir)
 	if err != nil {
 		return session.Finding{Fact: session.FactUnknown, Note: "The command's records cannot be read: " + err.Error()}, nil
 	}
-	if !lookOf(st).Ended {
+	if !l.Ended {
 		return session.Finding{Fact: session.FactRunning}, nil
 	}
 	out, err := t.Run(ctx, env, pl, nil)
