@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "holdfast/acp/v1"
 	"holdfast/session"
@@ -47,7 +48,11 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 	}
 	call, title := *full.ToolCallUpdate, it.Body.Tool.Title
 	if again {
-		title += " (asked at " + p.AskedAt.Local().Format("15:04") + f.goalSuffix() + ")"
+		when := "15:04"
+		if f.a.Now().Sub(p.AskedAt) > 12*time.Hour {
+			when = "15:04 on 2 January 2006"
+		}
+		title += " (asked at " + p.AskedAt.Local().Format(when) + f.goalSuffix() + ")"
 	}
 	if len(unknown) > 0 {
 		text := "These operations were started and their outcome is unknown:\n- " + strings.Join(unknown, "\n- ") +

@@ -72,6 +72,7 @@ func (s *Server) problem(err error) problem {
 		missing   *missingError
 		refused   *goals.NotAllowedError
 		option    *session.OptionError
+		answered  *session.AnsweredError
 		known     *session.NotUnknownError
 		down      *Unavailable
 	)
@@ -99,6 +100,8 @@ func (s *Server) problem(err error) problem {
 		return p("stale_version", "expectedControlVersion", "The goal changed since the version you named.", "Read it again and decide anew.")
 	case errors.Is(err, goals.ErrKeyReused):
 		return p("key_reused", "idempotencyKey", "The key was used with another body.", "Use a new key for a new request.")
+	case errors.As(err, &answered):
+		return p("already_answered", "approvalId", "The question was answered with "+answered.Option+".", "That answer counts; list the open questions.")
 	case errors.Is(err, session.ErrAnswered):
 		return p("already_answered", "approvalId", "The question was answered or taken back.", "List the open questions.")
 	case errors.As(err, &option):
