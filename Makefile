@@ -36,7 +36,7 @@ families:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./conformance/bench
-	$(GO) test -run '^$$' -bench . ./acp/... ./internal/store ./internal/instance ./internal/provider
+	$(GO) test -run '^$$' -bench . ./acp/... ./internal/store ./internal/instance ./internal/provider ./internal/worktree
 
 clean:
 	rm -rf bin conformance/node_modules

@@ -5,12 +5,13 @@ package undo_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -249,7 +250,9 @@ func call(name string, args any) fakemodel.Call {
 	return fakemodel.Call{Name: name, Args: string(b)}
 }
 
-func shell(command string) fakemodel.Call { return call("shell", map[string]string{"command": command}) }
+func shell(command string) fakemodel.Call {
+	return call("shell", map[string]string{"command": command})
+}
 
 func create(path, content string) fakemodel.Call {
 	return call("write", map[string]string{"path": path, "content": content})
@@ -269,4 +272,8 @@ func (w *world) contains(text string, words ...string) {
 	}
 }
 
-var _ = fmt.Sprint
+// gone tells whether the process whose id a file holds has ended. It is a grandchild and nobody's zombie here.
+func (w *world) gone(name string) bool {
+	pid, err := strconv.Atoi(strings.TrimSpace(w.read(name)))
+	return err == nil && syscall.Kill(pid, 0) != nil
+}
