@@ -4,7 +4,8 @@
 // Around it [Runner] gathers the facts and turns the decision into a session.Verdict, which the session stores in one transaction with
 // the admission it leads to.
 //
-// Order of the rules: user stop, pending approval, resources, crash loop, live commands, unknown outcomes, then continue.
+// Order of the rules: user stop, pending approval, resources, crash loop, stalls, live commands, unknown outcomes, then continue. Work that was
+// cut off goes on in the work tree as it is; only a stall or a person's word puts files back first.
 //
 // It imports session.
 //

@@ -94,38 +94,49 @@ type journal struct {
 // ErrNoTurn: the session has no such turn.
 var ErrNoTurn = errors.New("there is no such turn")
 
-// loadTurn reads the journal of one turn; number 0 is the last one in which a call may have changed something.
-func (e *Engine) loadTurn(ctx context.Context, id SessionID, number int) (j journal, err error) {
-	err = e.Store.Read(ctx, func(tx Tx) error {
-		if j.session, err = tx.Session(id); err != nil {
+// turnOf is the journal of one turn with what it changed. Number 0 is the last turn that is not taken back and changed a file; where there is
+// none, the last in which a call may have changed something. Without that either, the turn has no number.
+func (e *Engine) turnOf(ctx context.Context, id SessionID, number int) (journal, Changes, error) {
+	var turns []Turn
+	var undone map[int]bool
+	err := e.Store.Read(ctx, func(tx Tx) (err error) {
+		if turns, err = Turns(tx, id); err != nil {
 			return err
 		}
-		turns, err := Turns(tx, id)
-		if err != nil {
-			return err
+		undone, err = takenBack(tx, id)
+		return err
+	})
+	if err != nil {
+		return journal{}, Changes{}, err
+	}
+	var first journal
+	var known Changes
+	for i := len(turns) - 1; i >= 0; i-- {
+		if number != 0 && turns[i].Number != number || number == 0 && undone[turns[i].Number] {
+			continue
 		}
-		undone, err := takenBack(tx, id)
-		if err != nil {
-			return err
-		}
-		for i := len(turns) - 1; i >= 0; i-- {
-			if number != 0 && turns[i].Number != number || number == 0 && undone[turns[i].Number] {
-				continue
-			}
-			if err := j.load(tx, turns[i]); err != nil {
+		var j journal
+		err := e.Store.Read(ctx, func(tx Tx) (err error) {
+			if j.session, err = tx.Session(id); err != nil {
 				return err
 			}
-			if number != 0 || slices.ContainsFunc(j.effects, Effect.Changes) {
-				return nil
-			}
+			return j.load(tx, turns[i])
+		})
+		if err != nil {
+			return j, Changes{}, err
 		}
-		j.turn, j.effects = Turn{}, nil
-		if number != 0 {
-			return fmt.Errorf("turn %d: %w", number, ErrNoTurn)
+		c, err := e.changes(ctx, j)
+		if err != nil || number != 0 || len(c.Paths) > 0 {
+			return j, c, err
 		}
-		return nil
-	})
-	return j, err
+		if first.turn.Number == 0 && len(c.Unseen)+len(c.Lost) > 0 {
+			first, known = j, c
+		}
+	}
+	if number != 0 {
+		return first, known, fmt.Errorf("turn %d: %w", number, ErrNoTurn)
+	}
+	return first, known, nil
 }
 
 func (j *journal) load(tx Tx, turn Turn) error {

@@ -20,4 +20,6 @@
 //	    What is allowed without one, by a rule, a grant or the mode, is judged again in that transaction.
 //	I8: stored history is never edited; what the model sees is a projection of it.
 //	I9: while an effect of the conversation is unknown, only trusted readers run without a one-time approval.
+//	I10: a step that puts files back is stored before the first file changes, touches a path only while it holds what the agent left there, and
+//	    is finished before any turn of its session begins.
 package session

@@ -60,7 +60,7 @@ type PathStep struct {
 // ErrPathChanged: a path does not hold what it was expected to hold.
 var ErrPathChanged = errors.New("it was changed since")
 
-// BlobID is git's id of a content.
+// BlobID is git's id of a content. It is compared with what git itself recorded, and protects against no forger.
 func BlobID(content []byte) string {
 	h := sha1.New()
 	fmt.Fprintf(h, "blob %d\x00", len(content))

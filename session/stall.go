@@ -150,7 +150,11 @@ func (t *turn) rollback(ctx context.Context) error {
 	if err != nil || j.turn.Number == 0 {
 		return err
 	}
-	u, err := t.e.planTurn(ctx, j, UndoRollback)
+	c, err := t.e.changes(ctx, j)
+	if err != nil {
+		return err
+	}
+	u, err := t.e.planTurn(j, c, UndoRollback)
 	if errors.Is(err, ErrNothingToUndo) {
 		return nil
 	}

@@ -62,22 +62,15 @@ func (e *Engine) planUndo(ctx context.Context, id SessionID, what string) (Undo,
 		}
 		number = n
 	}
-	j, err := e.loadTurn(ctx, id, number)
+	j, c, err := e.turnOf(ctx, id, number)
 	if err != nil {
 		return Undo{}, err
 	}
-	if j.turn.Number == 0 {
-		return Undo{}, ErrNothingToUndo
-	}
-	return e.planTurn(ctx, j, UndoTurn)
+	return e.planTurn(j, c, UndoTurn)
 }
 
 // planTurn is the step that takes a turn back.
-func (e *Engine) planTurn(ctx context.Context, j journal, kind UndoKind) (Undo, error) {
-	c, err := e.changes(ctx, j)
-	if err != nil {
-		return Undo{}, err
-	}
+func (e *Engine) planTurn(j journal, c Changes, kind UndoKind) (Undo, error) {
 	u := Undo{Session: j.session.ID, Kind: kind, Run: j.turn.Run, Turn: j.turn.Number}
 	for _, p := range c.Paths {
 		step := PathStep{Path: p.Path, From: p.After, To: p.Before}

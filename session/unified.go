@@ -170,12 +170,8 @@ type DiffFile struct {
 // Diff shows what the agent's calls changed in a turn: the last one, or a numbered one.
 func (e *Engine) Diff(ctx context.Context, id SessionID, number int) (DiffView, error) {
 	v := DiffView{SessionID: id, Files: []DiffFile{}, Unseen: []string{}, Unknown: []string{}}
-	j, err := e.loadTurn(ctx, id, number)
+	j, c, err := e.turnOf(ctx, id, number)
 	if err != nil || j.turn.Number == 0 {
-		return v, err
-	}
-	c, err := e.changes(ctx, j)
-	if err != nil {
 		return v, err
 	}
 	v.Turn, v.Title = j.turn.Number, j.turn.Title

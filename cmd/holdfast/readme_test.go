@@ -295,7 +295,8 @@ var shown = map[string][]string{
 	"answers a question":          {"TestPermission_NoAnswerDecidesNothing", "TestPermission_OnlyAllowApproves", "TestBinding_ChangesWithWhatWasAskedAbout"},
 	"continues what you stopped":  {"TestCancel_StaysAfterAKill", "TestSlash_CancelPausesTheGoal"},
 	"writes outside the session":  {"TestTools_StayInsideTheWorkspace", "TestEnvironment_OnlyPath"},
-	"touches your git index":      {"TestTree_SnapshotLeavesTheRepositoryAlone"},
+	"touches your git index":      {"TestTree_UserRepositoryIsOnlyRead"},
+	"puts back a file":            {"TestUndo_LastTurn", "TestUndo_UserWorksAlongside", "TestPut_OnlyWhatIsExpected"},
 	"starts a fresh store on top": {"TestOpen_NamesWhatIsWrong", "TestStore_FaultsAreNamed"},
 }
 

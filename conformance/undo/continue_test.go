@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -163,5 +162,3 @@ func (w *world) private(args ...string) string {
 	}
 	return w.git(append([]string{"--git-dir=" + dirs[0]}, args...)...)
 }
-
-var _ = os.Remove

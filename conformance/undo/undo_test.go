@@ -139,8 +139,10 @@ func TestUndo_TurnsAndRefusals(t *testing.T) {
 	s := a.NewSession(w.work)
 	w.contains(w.say(a, s, "/diff"), "No turn has changed anything here.")
 	w.contains(w.say(a, s, "/undo"), "There is nothing to take back.")
+	w.steps("look", shell("ls"))
 	w.say(a, s, "first")
 	w.say(a, s, "second")
+	w.say(a, s, "look") // a turn that changes nothing is not the last one that did
 	id := a.Prompt(s, "third")
 	harness.Eventually(t, "it works", func() bool { return strings.Contains(a.Text(s), "working") })
 	w.contains(w.say(a, s, "/undo"), "The session is working")
@@ -181,4 +183,45 @@ func TestUndo_FromTheCommandLine(t *testing.T) {
 	w.contains(w.command(0, "sessions", "undo", s, "u1", "--json"), `"undo": "u2"`, `"kind": "again"`, `"done": true`)
 	w.holds("kept.txt", "<absent>")
 	w.command(1, "sessions", "undo", s, "u1") // it is given again already
+}
+
+// A command that outlives its process and is found again counts with everything it changed. One that ends while nobody looks does not: what it
+// changed cannot be told from what the user did meanwhile, and that is said.
+func TestUndo_CommandOutlivesTheProcess(t *testing.T) {
+	for name, alone := range map[string]bool{"found again": false, "ends alone": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository()
+			w.write(".gitignore", "supervisor\ngo\n")
+			w.steps("change things", shell("echo $PPID > supervisor; while [ ! -e go ]; do sleep 0.02; done; echo by command > new.txt"))
+			a := w.launch("")
+			s := a.NewSession(w.work)
+			a.Prompt(s, "change things")
+			harness.Eventually(t, "the command runs", func() bool { return strings.HasSuffix(w.read("supervisor"), "\n") })
+			a.Kill()
+			var b *harness.Agent
+			if alone {
+				w.write("go", "")
+				harness.Eventually(t, "the command has ended", func() bool { return w.gone("supervisor") })
+				b = w.launch("")
+				w.load(b, s)
+			} else {
+				b = w.launch("")
+				w.load(b, s)
+				w.write("go", "")
+			}
+			harness.Eventually(t, "it is done", func() bool { return strings.Contains(b.Text(s), "Done.") })
+			harness.Eventually(t, "it has ended", func() bool { return strings.Contains(w.command(0, "sessions", "show", s, "--json"), `"state": "idle"`) })
+			if alone {
+				w.contains(w.say(b, s, "/diff"), "What these calls changed is not recorded")
+				w.contains(w.say(b, s, "/undo"), "There is nothing to take back.")
+				w.holds("new.txt", "by command\n")
+				return
+			}
+			w.contains(w.say(b, s, "/diff"), "+by command")
+			w.say(b, s, "/undo")
+			w.holds("new.txt", "<absent>")
+		})
+	}
 }

@@ -5,12 +5,13 @@ package undo_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,11 +30,10 @@ type world struct {
 	t               *testing.T
 	dir, home, work string
 	model           *fakemodel.Server
-	launches        int
 
 	mu    sync.Mutex
 	plays map[string]func(call int, r fakemodel.Request) fakemodel.Reply
-	hung  map[string]int
+	given map[string]int
 }
 
 func newWorld(t *testing.T) *world {
@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, dir: dir, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"),
-		plays: map[string]func(int, fakemodel.Request) fakemodel.Reply{}, hung: map[string]int{}}
+		plays: map[string]func(int, fakemodel.Request) fakemodel.Reply{}, given: map[string]int{}}
 	w.model = fakemodel.New(w.answer)
 	t.Cleanup(func() {
 		w.explain()
@@ -225,8 +225,8 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 			prompt = m.Content
 		}
 	}
-	n := w.hung[prompt]
-	w.hung[prompt]++
+	n := w.given[prompt]
+	w.given[prompt]++
 	fn := w.plays[prompt]
 	w.mu.Unlock()
 	if fn == nil {
@@ -238,7 +238,7 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 func (w *world) asked(prompt string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.hung[prompt]
+	return w.given[prompt]
 }
 
 func call(name string, args any) fakemodel.Call {
@@ -271,4 +271,8 @@ func (w *world) contains(text string, words ...string) {
 	}
 }
 
-var _ = fmt.Sprint
+// gone tells whether the process whose id a file holds has ended. It is a grandchild and nobody's zombie here.
+func (w *world) gone(name string) bool {
+	pid, err := strconv.Atoi(strings.TrimSpace(w.read(name)))
+	return err == nil && syscall.Kill(pid, 0) != nil
+}

@@ -1,36 +1,15 @@
+//go:build unix
+
 package worktree
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// many is a repository with 5,000 committed files in 100 folders.
-func many(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	for d := range 100 {
-		sub := filepath.Join(dir, fmt.Sprintf("d%02d", d))
-		if err := os.Mkdir(sub, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for f := range 50 {
-			text := strings.Repeat(fmt.Sprintf("line %d of %d\n", f, d), 60)
-			if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("f%02d.txt", f)), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	git(t, dir, "init", "-q", "-b", "main")
-	git(t, dir, "add", ".")
-	git(t, dir, "commit", "-qm", "many")
-	return dir
-}
 
 // cpu is what this process and its ended children have used.
 func cpu(b *testing.B) time.Duration {

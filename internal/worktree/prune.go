@@ -62,7 +62,7 @@ func (t *Tree) pruneOne(ctx context.Context, dir string, kept map[string]bool) e
 	r := repo{dir: dir, top: dir, cwd: dir}
 	lock, err := t.lock(quick, r)
 	if err != nil {
-		return nil //nolint:nilerr // it is in use; another day
+		return nil // it is in use; another day
 	}
 	defer lock.release()
 	removed, left, err := dropRefs(filepath.Join(dir, "refs", "holdfast"), kept)

@@ -18,8 +18,9 @@ import (
 
 const (
 	snapshotLimit = 20 * time.Second
-	quickLimit    = 5 * time.Second // after it, large files are looked for and left out
-	largest       = 32 << 20        // bytes of a file that is recorded
+	quickLimit    = 5 * time.Second  // after it, large files are looked for and left out
+	slowRest      = 10 * time.Minute // between two that take too long
+	largest       = 32 << 20         // bytes of a file that is recorded
 	tooLarge      = "# Too large to be recorded.\n"
 	planted       = ".git-holdfast" // stands for a nested repository until its files are in the index
 	nestedLimit   = 50
@@ -32,13 +33,35 @@ func (t *Tree) Snapshot(ctx context.Context, cwd string) (session.Checkpoint, er
 	if !ok {
 		return session.Checkpoint{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, snapshotLimit)
+	if t.resting(r) {
+		return session.Checkpoint{}, errTooSlow
+	}
+	limited, cancel := context.WithTimeout(ctx, snapshotLimit)
 	defer cancel()
-	tree, err := t.record(ctx, r)
+	tree, err := t.record(limited, r)
+	if limited.Err() != nil && ctx.Err() == nil {
+		t.rest(r)
+	}
 	if err != nil {
 		return session.Checkpoint{}, fmt.Errorf("record the work tree: %w", err)
 	}
 	return session.Checkpoint{Tree: tree, Fingerprint: fingerprint(r, tree)}, nil
+}
+
+// errTooSlow: recording took too long a while ago, and nobody waits for it again so soon.
+var errTooSlow = errors.New("recording the work tree took too long; it is tried again later")
+
+func (t *Tree) resting(r repo) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	until, ok := t.slow[r.dir]
+	return ok && time.Now().Before(until)
+}
+
+func (t *Tree) rest(r repo) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.slow[r.dir] = time.Now().Add(slowRest)
 }
 
 func (t *Tree) record(ctx context.Context, r repo) (string, error) {

@@ -32,12 +32,15 @@ type Tree struct {
 	StateDir string
 
 	mu       sync.Mutex
-	gitPath  *string         // "" without git
-	prepared map[string]bool // private repositories that are up to date in this process
+	gitPath  *string              // "" without git
+	prepared map[string]bool      // private repositories that are up to date in this process
+	slow     map[string]time.Time // private repositories that are left alone until then
 }
 
 // New returns the work trees of one state directory.
-func New(stateDir string) *Tree { return &Tree{StateDir: stateDir, prepared: map[string]bool{}} }
+func New(stateDir string) *Tree {
+	return &Tree{StateDir: stateDir, prepared: map[string]bool{}, slow: map[string]time.Time{}}
+}
 
 var _ session.Workspace = (*Tree)(nil)
 

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -68,4 +69,26 @@ func TestTree_WithoutGit(t *testing.T) {
 	if s, _ := New(t.TempDir()).Status(t.Context(), dir, ""); !strings.Contains(s, "not under git") {
 		t.Errorf("status without git: %q", s)
 	}
+}
+
+// many is a repository with 5,000 committed files in 100 folders.
+func many(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for d := range 100 {
+		sub := filepath.Join(dir, fmt.Sprintf("d%02d", d))
+		if err := os.Mkdir(sub, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for f := range 50 {
+			text := strings.Repeat(fmt.Sprintf("line %d of %d\n", f, d), 60)
+			if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("f%02d.txt", f)), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	git(t, dir, "init", "-q", "-b", "main")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "many")
+	return dir
 }
