@@ -112,7 +112,7 @@ func (c *cli) showGoal(v goals.View) error {
 		p("next       %s: %s", v.NextAction.Owner, or(strings.Join(v.NextAction.Allowed, ", "), "nothing"))
 		unknown := ""
 		if v.Usage.Unknown > 0 {
-			unknown = fmt.Sprintf("; usage unknown for %s more", plural(v.Usage.Unknown, "request"))
+			unknown = fmt.Sprintf("; usage unknown for %s", plural(v.Usage.Unknown, "request"))
 		}
 		least := "at least "
 		if v.ActiveSeconds.Exact {
