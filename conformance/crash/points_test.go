@@ -68,6 +68,7 @@ var own = map[string]trial{
 	"owner.takeover":           {prelude: running(true), play: goalPlay, check: achieved},
 	"prompt.accepted":          {play: storyPlay, check: toldOnce},
 	"recovery.decided":         {prelude: running(true), play: goalPlay, check: achieved},
+	"remark.stored":            {play: statusPlay, check: saidSo},
 	"response.lost":            {play: says("please fault", "It works at last."), check: answered(0, "please fault")},
 	"run.closed":               {play: cancelPlay, check: stopped},
 	"session.closed":           {play: closePlay, check: achieved},
@@ -80,6 +81,22 @@ var own = map[string]trial{
 var storyPlay = says("please story", "happily ever after.", "please talk", "So it goes.")
 
 var toldOnce = answered(1, "please story", "please talk")
+
+// statusPlay asks where the goal stands, which the model never hears of; again, when the agent died before it had answered.
+func statusPlay(u *user) error {
+	if _, err := u.open(); err != nil {
+		return err
+	}
+	return u.await(u.a.Prompt(u.session, "/status"), "session/prompt", nil)
+}
+
+// saidSo checks that the question and its answer are in the history, and that the model was not asked.
+func saidSo(u *user) {
+	said, person := u.transcript()
+	if !strings.Contains(said, "No goal.") || !strings.Contains(person, "/status\n") || u.w.requests() != 0 {
+		u.w.t.Errorf("the transcript holds %q and %q; %d requests", said, person, u.w.requests())
+	}
+}
 
 // rejecting is a user who lets nothing run.
 func rejecting(u *user) { u.choose = func(string) string { return "reject_once" } }
