@@ -120,6 +120,7 @@ func (e *Engine) settleBackground(ctx context.Context, id EffectID, l Background
 	if err != nil {
 		return fmt.Errorf("store the end of background command %s: %w", id, err)
 	}
+	e.Log.Info().Str("effect_id", string(id)).Str("state", string(l.State)).Msg("a background command has ended")
 	return nil
 }
 

@@ -40,6 +40,7 @@ type node struct {
 	life   context.Context // of what runs beside the work; ends with close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	graves sync.Mutex  // held while a dead one's lock is ours: whoever asks whether it lives would find it held
 	taking atomic.Bool // recovery was admitted: work that nobody owns is taken from now on
 }
 
@@ -239,6 +240,8 @@ func (n *node) takeUnowned(ctx context.Context) {
 
 // bury takes over the work of every instance whose lock is free, and removes what is left of it.
 func (n *node) bury(ctx context.Context, home string, others []string) {
+	n.graves.Lock()
+	defer n.graves.Unlock()
 	for _, id := range others {
 		state, claim, err := instance.Probe(home, id)
 		if err != nil {
@@ -262,6 +265,8 @@ func (n *node) bury(ctx context.Context, home string, others []string) {
 
 // dead tells whether the process of a row provably lives no more.
 func (n *node) dead(id session.InstanceID) bool {
+	n.graves.Lock()
+	defer n.graves.Unlock()
 	var row session.InstanceRow
 	err := store.Store{DB: n.db}.Read(context.Background(), func(tx session.Tx) (err error) { row, err = tx.Instance(id); return err })
 	return session.IsNotFound(err) || err == nil && liveness(n.home, row) == isDead

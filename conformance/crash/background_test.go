@@ -44,6 +44,12 @@ func backgroundPlay(u *user) error {
 		return err
 	}
 	u.nothingRuns()
+	if err := u.until("its end is stored", func() (bool, error) {
+		b, _ := os.ReadFile(filepath.Join(u.w.home, "log.jsonl")) // it may not be there yet
+		return strings.Contains(string(b), "a background command has ended") || u.died == "background.settled:after", u.alive()
+	}); err != nil { // the prompt must not be on its way when the agent dies at that
+		return err
+	}
 	return u.say("please report", "So it goes.")
 }
 
