@@ -215,7 +215,7 @@ func TestSessions_Conversation(t *testing.T) {
 		Effect                       struct{ Title string }
 		Options                      []string
 	}](w, "sessions", "approvals", id)
-	if len(asked) != 1 || asked[0].ApprovalID != waits.ApprovalID || asked[0].Effect.Title != "echo ran >> counter" || len(asked[0].Options) != 2 {
+	if len(asked) != 1 || asked[0].ApprovalID != waits.ApprovalID || asked[0].Effect.Title != "echo ran >> counter" || len(asked[0].Options) != 4 {
 		t.Fatalf("asked %+v", asked)
 	}
 	if got := document[[]session](w, "sessions", "--cwd", w.work); len(got) != 1 || got[0].State != "waiting" || got[0].PendingApprovals != 1 {
