@@ -87,6 +87,14 @@ func (n *node) callOver(ctx context.Context, dir, name string) (bool, error) {
 		}
 		r, err := tx.Run(e.Run)
 		over = e.State == session.EffectSettled && time.Since(e.SettledAt) > keptFor && r.Phase == session.PhaseEnded
+		if err != nil || !over {
+			return err
+		}
+		b, err := tx.Background(e.ID)
+		if session.IsNotFound(err) {
+			return nil
+		}
+		over = b.State != session.BackgroundRunning && !b.DeliveredAt.IsZero() // its end was told
 		return err
 	})
 	if session.IsNotFound(err) {
