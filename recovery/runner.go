@@ -42,7 +42,7 @@ func (Runner) Recover(ctx context.Context, in session.Inherited) (session.Verdic
 	switch {
 	case d.Action == Again:
 		v.Note = g.begun()
-	case d.Action == NewTurn, d.Action == Checkpoint && len(g.findings) > 0, in.Last.State == session.AttemptInterrupted, f.Redo == RedoFromHere:
+	case d.Action == NewTurn, d.Action == Checkpoint && len(g.findings) > 0, d.Action == Turn && in.Last.State == session.AttemptInterrupted, f.Redo == RedoFromHere:
 		v.Note = g.note(ctx, f)
 	}
 	if v.Entry = g.now; v.Entry.Tree == "" && !v.Rollback && f.Attempt == LostTry && in.Last.EntryTree != "" {
