@@ -101,17 +101,18 @@ func repeated(tx Tx, p CreateParams, reqs []Requirement) (*Goal, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range all {
-		s, err := tx.Session(g.Session)
-		if err != nil {
-			return nil, err
-		}
-		if s.Cwd != p.Cwd {
-			return nil, fmt.Errorf("%w: goal %s in %s was created with it", ErrKeyReused, g.ID, s.Cwd)
-		}
-		return &g, sameBody(tx, g, reqs, p.Grants)
+	if len(all) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	g := all[0] // the first is the one that made a session of its own with it
+	s, err := tx.Session(g.Session)
+	if err != nil {
+		return nil, err
+	}
+	if s.Cwd != p.Cwd {
+		return nil, fmt.Errorf("%w: goal %s in %s was created with it", ErrKeyReused, g.ID, s.Cwd)
+	}
+	return &g, sameBody(tx, g, reqs, p.Grants)
 }
 
 // sameBody fails when a key comes back with another request. The first revision is what the key was used for.
