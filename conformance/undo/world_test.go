@@ -4,6 +4,7 @@
 package undo_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	_ "github.com/mattn/go-sqlite3"
 
 	"holdfast/conformance/fakemodel"
 	"holdfast/conformance/harness"
@@ -189,15 +192,53 @@ func (w *world) command(code int, args ...string) string {
 	return string(out)
 }
 
-// store asks the store a question with SQL, read-only, once nobody has it open.
+// store asks the store a question with SQL, read-only, once nobody has it open. The rows come as a JSON list of objects.
 func (w *world) store(query string) string {
 	w.t.Helper()
-	cmd := exec.Command("sqlite3", "-json", "file:"+filepath.Join(w.home, "holdfast.db")+"?mode=ro", query)
-	out, err := cmd.CombinedOutput()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.home, "holdfast.db")+"?mode=ro")
 	if err != nil {
-		w.t.Fatalf("%s: %v %s", query, err, out)
+		w.t.Fatal(err)
 	}
-	return string(out)
+	defer func() { _ = db.Close() }()
+	rows, err := db.Query(query)
+	if err != nil {
+		w.t.Fatalf("%s: %v", query, err)
+	}
+	defer func() { _ = rows.Close() }()
+	names, err := rows.Columns()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	all := []map[string]any{}
+	for rows.Next() {
+		values := make([]any, len(names))
+		into := make([]any, len(names))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			w.t.Fatal(err)
+		}
+		row := map[string]any{}
+		for i, v := range values {
+			if b, ok := v.([]byte); ok {
+				v = string(b)
+			}
+			row[names[i]] = v
+		}
+		all = append(all, row)
+	}
+	if err := rows.Err(); err != nil {
+		w.t.Fatalf("%s: %v", query, err)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(b)
 }
 
 // play says how the model answers the prompt that begins with a text. call counts the answers to it so far, over all lives.
