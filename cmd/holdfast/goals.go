@@ -303,6 +303,9 @@ func goalError(err error) error {
 	}
 	flags := map[string]string{"objective": "--objective", "reason": "--reason", "requirementId": "the requirement's id",
 		"pattern": "--require-file", "path": "--require-file", "command": "--require-command", "text": "--require"}
+	if strings.HasPrefix(pe.Member, "grants[") {
+		flags["path"], flags["command"] = "--grant-edit", "--grant-command"
+	}
 	_, member, inside := strings.Cut(pe.Member, "].")
 	if !inside {
 		member = pe.Member

@@ -89,6 +89,7 @@ func plainly(err error) error {
 		param   *goals.ParamError
 		option  *session.OptionError
 		known   *session.NotUnknownError
+		said    *session.AnsweredError
 	)
 	var cause error
 	switch {
@@ -100,6 +101,8 @@ func plainly(err error) error {
 		cause = option
 	case errors.As(err, &known):
 		cause = known
+	case errors.As(err, &said):
+		cause = said
 	default:
 		for _, e := range []error{session.ErrAnswered, goals.ErrExists, goals.ErrVersion, goals.ErrKeyReused} {
 			if errors.Is(err, e) {

@@ -74,7 +74,7 @@ func TestRules_AddListRevoke(t *testing.T) {
 func TestGrants_WorkAsksNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, pursuing(""))
-	if r := w.run("goals", "create", "--grant-edit", "/etc", "x"); r.code != 2 || !strings.Contains(r.errs, "grants[0].path") {
+	if r := w.run("goals", "create", "--grant-edit", "/etc", "x"); r.code != 2 || !strings.Contains(r.errs, "--grant-edit") {
 		t.Errorf("a grant outside: %+v", r)
 	}
 	made := w.want(0, "goals", "create", "--grant-edit", ".", "--grant-command", "test -s", "--require-command", "test -s out.txt", "Produce out.txt.", "--json")

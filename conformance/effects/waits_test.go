@@ -163,8 +163,11 @@ func TestQuestion_ConsumedOnce(t *testing.T) {
 			if e := w.effects("shell"); len(e) != 1 || e[0].State != "settled" || w.lines("counter") != ran || len(w.asked()) != 1 {
 				t.Errorf("ran %d times, asked %d times, recorded %+v", w.lines("counter"), len(w.asked()), e)
 			}
-			if text, code := w.holdfast(nil, "sessions", "answer", id, "allow_once"); code == 0 {
-				t.Errorf("a consumed question took an answer: %s", text)
+			if text, code := w.holdfast(nil, "sessions", "answer", id, "reject_once"); code == 0 {
+				t.Errorf("a consumed question took another answer: %s", text)
+			}
+			if w.holdfast(nil, "sessions", "answer", id, "allow_once"); w.lines("counter") != ran {
+				t.Error("the same answer once more made it run again")
 			}
 		})
 	}
