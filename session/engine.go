@@ -125,6 +125,8 @@ type Workspace interface {
 	// At says what a path holds now, and Put gives it what a step says, while it holds what the step expects.
 	At(path string) (PathState, error)
 	Put(step PathStep, content []byte) error
+	// Clean removes what a process that died in Put left beside the path.
+	Clean(step PathStep)
 }
 
 // Hooks ties controls of a session to what is built on top of it.
@@ -179,6 +181,8 @@ type Engine struct {
 	admitted chan struct{}
 	once     sync.Once
 	closed   bool
+
+	undoing sync.Mutex // held while files are put back
 }
 
 // NewEngine returns an engine that executes nothing until Admit.

@@ -98,10 +98,15 @@ func (e *Engine) LastTurn(ctx context.Context, r Run) (s Stalled, err error) {
 		return s, err
 	}
 	s.Safe = s.Changes.Provable()
+	stands := []TurnChange{} // what a rollback put back is no change any more
 	for _, p := range s.Changes.Paths {
 		why := e.look(PathStep{Path: p.Path, From: p.After, To: p.Before})
 		s.Safe = s.Safe && (why == "" || why == whyBefore)
+		if why != whyBefore {
+			stands = append(stands, p)
+		}
 	}
+	s.Changes.Paths = stands
 	return s, nil
 }
 

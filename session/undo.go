@@ -172,22 +172,90 @@ func (e *Engine) acceptUndo(ctx context.Context, u *Undo, allowed func(Tx) error
 	})
 }
 
-// FinishUndo finishes the step that a lost process left in the middle. Each path says by its digest whether it is done.
+// undoPoll is how often a step that another process carries out is looked at.
+const undoPoll = 50 * time.Millisecond
+
+// FinishUndo finishes the steps that a lost process left in the middle, and waits for one that a live process carries out: nobody else touches
+// its files. With no session it finishes those of all sessions and waits for nothing.
 func (e *Engine) FinishUndo(ctx context.Context, id SessionID) error {
-	var open []Undo
-	if err := e.Store.Read(ctx, func(tx Tx) (err error) { open, err = tx.OpenUndos(id); return err }); err != nil {
-		return fmt.Errorf("look for an unfinished step: %w", err)
-	}
-	for _, u := range open {
-		if _, err := e.settleUndo(ctx, u); err != nil {
-			return err
+	for {
+		var open, others []Undo
+		err := e.Store.Read(ctx, func(tx Tx) error {
+			all, err := tx.OpenUndos(id)
+			if err != nil {
+				return err
+			}
+			open, others = nil, nil
+			for _, u := range all {
+				alive, err := e.elsewhere(tx, u)
+				if err != nil {
+					return err
+				}
+				if alive {
+					others = append(others, u)
+				} else {
+					open = append(open, u)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("look for an unfinished step: %w", err)
+		}
+		for _, u := range open {
+			if _, err := e.settleUndo(ctx, u); err != nil && !errors.Is(err, errElsewhere) {
+				return err
+			}
+		}
+		if len(others) == 0 || id == "" {
+			return nil
+		}
+		select {
+		case <-time.After(undoPoll):
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	return nil
 }
 
-// settleUndo puts the files back and stores what became of each.
+// errElsewhere: another process has taken the step on.
+var errElsewhere = errors.New("another process carries out the step")
+
+// elsewhere tells whether another process that may live has a step.
+func (e *Engine) elsewhere(tx Tx, u Undo) (bool, error) {
+	if u.Instance == e.Self.ID {
+		return false, nil
+	}
+	_, err := tx.Instance(u.Instance)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil // it left
+	}
+	return err == nil && !tx.Lost(u.Instance), err
+}
+
+// takeUndo makes a step this process's, once.
+func (e *Engine) takeUndo(ctx context.Context, u Undo) (now Undo, err error) {
+	err = e.Store.Commit(ctx, "undo.accepted", func(tx Tx) error {
+		if now, err = tx.Undo(u.ID); err != nil || now.State == UndoSettled || now.Instance == e.Self.ID {
+			return err
+		}
+		if alive, err := e.elsewhere(tx, now); err != nil || alive {
+			return errors.Join(err, errElsewhere)
+		}
+		now.Instance = e.Self.ID
+		return tx.UpdateUndo(now)
+	})
+	return now, err
+}
+
+// settleUndo puts the files back and stores what became of each. In one process one step is carried out at a time, and a step by one process.
 func (e *Engine) settleUndo(ctx context.Context, u Undo) (Undo, error) {
+	e.undoing.Lock()
+	defer e.undoing.Unlock()
+	u, err := e.takeUndo(ctx, u)
+	if err != nil || u.State == UndoSettled {
+		return u, err
+	}
 	var s Session
 	if err := e.Store.Read(ctx, func(tx Tx) (err error) { s, err = tx.Session(u.Session); return err }); err != nil {
 		return u, err
@@ -199,7 +267,7 @@ func (e *Engine) settleUndo(ctx context.Context, u Undo) (Undo, error) {
 			p.Done, p.Why = e.put(ctx, s, u, *p)
 		}
 	}
-	err := e.Commit(ctx, "undo.settled", u.Session, func(tx Tx) error {
+	err = e.Commit(ctx, "undo.settled", u.Session, func(tx Tx) error {
 		now, err := tx.Undo(u.ID)
 		if err != nil || now.State == UndoSettled {
 			u = now
@@ -224,6 +292,7 @@ func (e *Engine) settleUndo(ctx context.Context, u Undo) (Undo, error) {
 }
 
 func (e *Engine) put(ctx context.Context, s Session, u Undo, p PathStep) (done bool, why string) {
+	e.Workspace.Clean(p) // of a lost process
 	switch w := e.look(p); w {
 	case "":
 	case whyBefore:
@@ -241,6 +310,8 @@ func (e *Engine) put(ctx context.Context, s Session, u Undo, p PathStep) (done b
 	err := e.Workspace.Put(p, content)
 	var pe *fs.PathError
 	switch {
+	case errors.Is(err, ErrPathChanged) && e.look(p) == whyBefore:
+		return true, ""
 	case errors.As(err, &pe):
 		return false, pe.Err.Error()
 	case err != nil:

@@ -104,7 +104,7 @@ func plainly(err error) error {
 	case errors.As(err, &said):
 		cause = said
 	default:
-		for _, e := range []error{session.ErrAnswered, goals.ErrExists, goals.ErrVersion, goals.ErrKeyReused} {
+		for _, e := range []error{session.ErrAnswered, goals.ErrExists, goals.ErrVersion, goals.ErrKeyReused, session.ErrBusy, session.ErrNothingToUndo, session.ErrNoUndo} {
 			if errors.Is(err, e) {
 				cause = e
 				break

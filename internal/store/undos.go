@@ -43,11 +43,11 @@ func (t *Tx) InsertUndo(u *session.Undo) error {
 	return err
 }
 
-const updateUndo = `UPDATE undos SET paths = ?, state = ?, settled_at = ? WHERE id = ? AND state = 'accepted'`
+const updateUndo = `UPDATE undos SET paths = ?, state = ?, settled_at = ?, instance = ? WHERE id = ? AND state = 'accepted'`
 
-// UpdateUndo settles a step; a settled one is never changed.
+// UpdateUndo settles a step, or gives it to another process; a settled one is never changed.
 func (t *Tx) UpdateUndo(u session.Undo) error {
-	return t.one("update undo", updateUndo, enc(u.Paths), u.State, ms(u.SettledAt), u.ID)
+	return t.one("update undo", updateUndo, enc(u.Paths), u.State, ms(u.SettledAt), u.Instance, u.ID)
 }
 
 const undoColumns = `SELECT id, session, number, kind, run, turn, of, saved, paths, state, instance, at, settled_at FROM undos`

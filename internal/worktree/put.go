@@ -1,7 +1,8 @@
 package worktree
 
 import (
-	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,8 +35,9 @@ func (t *Tree) Put(p session.PathStep, content []byte) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	tmp := filepath.Join(dir, ".holdfast-tmp-undo-"+rand.Text())
-	defer func() { _ = os.Remove(tmp) }() // a leftover at most
+	t.Clean(p)
+	tmp := temporary(p)
+	defer func() { _ = os.Remove(tmp) }() // renamed by then, when all went well
 	if err := fill(tmp, p, content); err != nil {
 		return err
 	}
@@ -43,6 +45,20 @@ func (t *Tree) Put(p session.PathStep, content []byte) error {
 		return err
 	}
 	return os.Rename(tmp, p.Path)
+}
+
+// temporary is where the new content waits for its rename. The name follows from the step, so that whoever finishes it finds a leftover; one
+// process carries out a step.
+func temporary(p session.PathStep) string {
+	sum := sha256.Sum256([]byte(p.Path + "\x00" + p.To.Blob))
+	return filepath.Join(filepath.Dir(p.Path), ".holdfast-tmp-undo-"+hex.EncodeToString(sum[:12]))
+}
+
+// Clean removes what a process that died in Put left beside the path.
+func (t *Tree) Clean(p session.PathStep) {
+	if sameFolder(filepath.Dir(p.Path)) == nil {
+		_ = os.Remove(temporary(p)) // usually there is none
+	}
 }
 
 // expect is the last look before a change.
