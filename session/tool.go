@@ -64,6 +64,7 @@ type Plan struct {
 	Files     []FileChange    `json:"files,omitempty"` // what a StateProbe call will write
 	Command   string          `json:"command,omitempty"`
 	TimeoutMs int64           `json:"timeoutMs,omitempty"`
+	Terminal  bool            `json:"terminal,omitempty"` // the command gets a terminal of its own
 	External  *External       `json:"external,omitempty"` // the call goes to an external server
 	// Background is the background command that the call is about. One that it starts gets its name when the call is dispatched.
 	Background *BackgroundRef `json:"background,omitempty"`

@@ -15,6 +15,9 @@ type Spec struct {
 	Env       []string      // complete; nothing is added
 	Timeout   time.Duration // after which the supervisor ends it; 0 means no deadline
 	OutputCap int64         // bytes of output after which the supervisor ends it; 0 means no cap
+	// Terminal gives the command a terminal of its own, with the end of input in it. The terminal lives in the supervisor: when that dies,
+	// the command gets SIGHUP.
+	Terminal bool
 }
 
 func (s Spec) check() error {
@@ -38,6 +41,7 @@ type record struct {
 	EnvNames  []string      `json:"envNames"` // without the values: they may be secret
 	Timeout   time.Duration `json:"timeout"`
 	OutputCap int64         `json:"outputCap"`
+	Terminal  bool          `json:"terminal,omitempty"`
 	Boot      string        `json:"boot"` // in which it was started
 }
 
@@ -46,7 +50,7 @@ func (s Spec) record(boot string) record {
 	for i, kv := range s.Env {
 		names[i], _, _ = strings.Cut(kv, "=")
 	}
-	return record{Argv: s.Argv, Cwd: s.Cwd, EnvNames: names, Timeout: s.Timeout, OutputCap: s.OutputCap, Boot: boot}
+	return record{Argv: s.Argv, Cwd: s.Cwd, EnvNames: names, Timeout: s.Timeout, OutputCap: s.OutputCap, Terminal: s.Terminal, Boot: boot}
 }
 
 // lookup is the value of a variable in an environment; the last one counts.

@@ -6,16 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"time"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"holdfast/internal/ident"
 )
 
-// supervisor is one command and what its process, which does nothing else, knows about it. It has one goroutine.
+// supervisor is one command and what its process, which does nothing else, knows about it. It has one goroutine, and one more that copies what a
+// terminal prints.
 type supervisor struct {
 	dir     string
 	spec    record
@@ -25,6 +28,7 @@ type supervisor struct {
 	term    chan os.Signal
 	child   chan os.Signal
 	pid     int
+	printed chan struct{}    // of a terminal: closed when all it printed is in the output; nil without one
 	status  *unix.WaitStatus // nil until the command has ended; its PID and group are its own until then
 }
 
@@ -83,11 +87,57 @@ func (s *supervisor) start() error {
 	cmd.Dir, cmd.Env = s.spec.Cwd, s.env
 	cmd.Stdout, cmd.Stderr = out, out // the file itself: no pipe that anybody's death could break
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	if s.spec.Terminal {
+		tty, err := s.terminal(cmd)
+		if err != nil {
+			return fmt.Errorf("open a terminal: %w", err)
+		}
+		defer func() { _ = tty.Close() }() // the command has it
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	s.pid = cmd.Process.Pid
 	return cmd.Process.Release() // reap waits for it, together with the orphans that become ours
+}
+
+// terminalSize is what programs are told of the terminal.
+var terminalSize = pty.Winsize{Rows: 40, Cols: 120}
+
+// terminal gives the command a terminal. Nobody types there: its input is at its end.
+func (s *supervisor) terminal(cmd *exec.Cmd) (*os.File, error) {
+	master, tty, err := pty.Open()
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(pty.Setsize(master, &terminalSize), unix.SetNonblock(int(master.Fd()), false)); err != nil {
+		return nil, errors.Join(err, master.Close(), tty.Close())
+	}
+	if _, err := master.Write([]byte{4, 4}); err != nil { // ^D, for two readers in a row
+		return nil, errors.Join(err, master.Close(), tty.Close())
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	s.printed = make(chan struct{})
+	go func() { // ends with the last holder of the terminal, or with us
+		defer close(s.printed)
+		_, _ = io.Copy(s.out, master) // the end of a terminal is an error
+	}()
+	return tty, nil
+}
+
+// lastWords is how long the end of a terminal's output may take when processes of the command still hold it.
+const lastWords = 200 * time.Millisecond
+
+// drain waits until what the terminal printed is in the output.
+func (s *supervisor) drain() {
+	if s.printed == nil {
+		return
+	}
+	select {
+	case <-s.printed:
+	case <-time.After(lastWords):
+	}
 }
 
 // reap collects every child that has ended. Orphans of a long command would pile up otherwise.
@@ -164,6 +214,7 @@ func (s *supervisor) size() int64 {
 
 // finish writes the receipt: synced, renamed, the folder synced (I2). The lock is let go by our end.
 func (s *supervisor) finish(r Result) error {
+	s.drain()
 	r.Ended, r.OutputBytes = time.Now().UTC(), s.size()
 	if r.OutputBytes > 0 {
 		_ = s.out.Sync() // the receipt tells how long the output is; if this fails a reader sees that some is missing

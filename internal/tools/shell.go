@@ -18,6 +18,7 @@ type shellArgs struct {
 	Command        string `json:"command"`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty"`
 	Background     bool   `json:"background,omitempty"`
+	PTY            bool   `json:"pty,omitempty"`
 }
 
 const (
@@ -35,13 +36,13 @@ func (shellTool) Spec() session.ToolSpec {
 	return spec("shell", "Run a command in the working directory. Standard input is closed. The result has the end and the beginning of the output and the exit code. "+
 		"A command that leaves a process in the background returns at once. What should go on while you work, such as a server or a watcher, "+
 		"is started with background: the call returns at once with a name, shell_output reads what it prints, shell_kill ends it, and you are told when it ends. "+
-		"It goes on over turns and restarts.",
+		"It goes on over turns and restarts. With pty the command gets a terminal, with nobody at it: for programs that behave differently without one.",
 		`{"type":"object","properties":{"command":{"type":"string"},"timeout_seconds":{"type":"integer","description":"120 unless told, at most 3600; `+
-			`in the background no limit unless told"},"background":{"type":"boolean"}},"required":["command"],"additionalProperties":false}`)
+			`in the background no limit unless told"},"background":{"type":"boolean"},"pty":{"type":"boolean"}},"required":["command"],"additionalProperties":false}`)
 }
 func (shellTool) Class() session.Class { return session.Unknown }
 func (shellTool) Kind() session.Kind   { return session.KindExecute }
-func (shellTool) Version() string      { return "2" }
+func (shellTool) Version() string      { return "3" }
 
 func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in shellArgs
@@ -58,10 +59,14 @@ func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, er
 		in.TimeoutSeconds = defaultTimeout
 	}
 	title := strings.ReplaceAll(strings.TrimSpace(in.Command), "\n", " ⏎ ") // all of it: it is what the user approves
+	if in.PTY {
+		title = "In a terminal: " + title
+	}
 	if in.Background {
 		title = "In the background: " + title
 	}
 	pl, err := plan(in, title)
+	pl.Terminal = in.PTY
 	pl.Command, pl.TimeoutMs = in.Command, int64(in.TimeoutSeconds)*1000
 	if in.Background {
 		pl.Background = &session.BackgroundRef{Starts: true}
@@ -79,7 +84,7 @@ func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan
 		limit = backgroundCap
 	}
 	h, err := proc.Start(proc.Spec{Dir: env.RunDir, Argv: []string{shell, "-c", pl.Command}, Cwd: env.Cwd, Env: env.Env,
-		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: limit})
+		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: limit, Terminal: pl.Terminal})
 	if err != nil && starts(pl) {
 		return session.Output{}, &session.NotStartedError{Message: fmt.Sprintf("The command could not be started: %v.", err)}
 	}
