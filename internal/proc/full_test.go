@@ -43,13 +43,11 @@ func TestFull_ReceiptIsWritten(t *testing.T) {
 
 // Nor does a full disk keep a command from being stopped.
 func TestFull_StopWorks(t *testing.T) {
-	dir := filepath.Join(small(t), "call")
-	h := start(t, counting(dir, "cat /dev/zero; sleep 60"))
-	eventually(t, "the disk is full", func() bool {
-		err := os.WriteFile(filepath.Join(dir, "more"), make([]byte, 4096), 0o600)
-		_ = os.Remove(filepath.Join(dir, "more"))
-		return errors.Is(err, syscall.ENOSPC)
-	})
+	disk := small(t)
+	dir := filepath.Join(disk, "call")
+	h := start(t, counting(dir, "cat /dev/zero; echo full > ../full; sleep 60"))
+	eventually(t, "the command has met the full disk", func() bool { _, err := os.Stat(filepath.Join(disk, "full")); return err == nil })
+	fill(t, disk)
 	if r, err := h.Stop(within(t), CauseUser); err != nil || r.Stopped != CauseUser {
 		t.Errorf("receipt %v, %v", r, err)
 	}
