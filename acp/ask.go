@@ -66,7 +66,7 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 		title += " [reject always: " + p.Always + "]"
 	}
 	call.Title = &title
-	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(p, unknown)}, nil
+	return v1.RequestPermissionRequest{SessionID: v1.SessionID(f.id), ToolCall: call, Options: options(p, titles)}, nil
 }
 
 func (f *follower) goalSuffix() string {

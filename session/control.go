@@ -484,9 +484,17 @@ var _ Driver = PromptDriver{}
 // Observe looks at nothing.
 func (PromptDriver) Observe(context.Context, Session, Run) (any, error) { return nil, nil }
 
-// Begin inserts the user's message, once: on the first attempt. A later one tells the model why it is asked again.
+// Begin inserts the user's message, once: on the first attempt. A later one tells the model why it is asked again, when an answer of it was
+// cut off; a request that was refused has left nothing to go on from.
 func (PromptDriver) Begin(tx Tx, b *Begin) error {
 	if b.Attempt.Mode != ModeFirst {
+		items, err := tx.Items(b.Session.ID, "", 0, 0)
+		if err != nil || len(items) == 0 {
+			return err
+		}
+		if last := items[len(items)-1]; last.Run != b.Run.ID || last.State != ItemInterrupted || last.Body.Text == "" {
+			return nil
+		}
 		return b.Add(&Item{Kind: ItemNote, State: ItemComplete, Body: ItemBody{Text: "[Your last answer was cut off by the model endpoint. " +
 			"Go on from where it stopped, without repeating what is there.]"}})
 	}

@@ -155,3 +155,25 @@ func stopReasons(t *testing.T, family string) {
 		})
 	}
 }
+
+// A request that was refused before a word came has left nothing to go on from: the model is asked the same again, and told nothing else.
+func TestPrompt_RefusedRequestLeavesNoNote(t *testing.T) {
+	t.Parallel()
+	n := 0
+	w := newWorld(t, func(fakemodel.Request) fakemodel.Reply {
+		if n++; n < 3 {
+			return fakemodel.Error(429, "later", "rate_limit_exceeded").With("Retry-After", "0")
+		}
+		return fakemodel.Text("hello")
+	})
+	a := w.start()
+	session := a.NewSession(w.work)
+	if got := stop(t, a, a.Prompt(session, "say hello")); got != "end_turn" {
+		t.Errorf("stopped with %s", got)
+	}
+	for i, r := range w.requests(3) {
+		if r.LastUser() != "say hello" {
+			t.Errorf("request %d ends with %q", i+1, r.LastUser())
+		}
+	}
+}
