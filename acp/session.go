@@ -2,14 +2,10 @@ package acp
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"time"
 
 	"holdfast/acp/rpc"
 	v1 "holdfast/acp/v1"
@@ -226,9 +222,9 @@ func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) 
 	if err != nil {
 		return err
 	}
-	at, after, err := readCursor(deref(p.Cursor))
+	from, err := session.ParseCursor(deref(p.Cursor))
 	if err != nil {
-		return err
+		return &invalid{"cursor", "this cursor is not from session/list; ask for the first page"}
 	}
 	cwd := deref(p.Cwd)
 	if cwd != "" {
@@ -238,7 +234,10 @@ func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) 
 		cwd = filepath.Clean(cwd)
 	}
 	var page []session.Session
-	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error { page, err = tx.Sessions(cwd, at, after, listPage+1); return err })
+	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error {
+		page, err = tx.Sessions(cwd, from.At, session.SessionID(from.ID), listPage+1)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -246,23 +245,10 @@ func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) 
 	if len(page) > listPage {
 		page = page[:listPage]
 		last := page[listPage-1]
-		next = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", last.UpdatedAt.UnixMilli(), last.ID))
+		next = session.Cursor{At: last.UpdatedAt, ID: string(last.ID)}.String()
 	}
 	req.Reply(listResult(page, next))
 	return nil
-}
-
-func readCursor(c string) (at time.Time, id session.SessionID, err error) {
-	if c == "" {
-		return at, "", nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(c)
-	ms, rest, ok := strings.Cut(string(raw), " ")
-	n, numErr := strconv.ParseInt(ms, 10, 64)
-	if err != nil || !ok || numErr != nil {
-		return at, "", &invalid{"cursor", "this cursor is not from session/list; ask for the first page"}
-	}
-	return time.UnixMilli(n).UTC(), session.SessionID(rest), nil
 }
 
 func (a *Agent) closeSession(ctx context.Context, b *Backend, req *rpc.Request) error {
