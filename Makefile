@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test check race crash families bench clean
+.PHONY: build demo test check audit race crash families bench clean
 
 build:
 	$(GO) build -trimpath -o bin/holdfast ./cmd/holdfast
@@ -20,8 +20,12 @@ check:
 	$(GO) vet -tags faultpoints ./...
 	GOOS=darwin $(GO) vet ./...
 	GOOS=windows $(GO) build -o /dev/null ./cmd/holdfast
-	$(GO) tool staticcheck ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(MAKE) test
+
+# Known vulnerabilities and licences of what is linked. The advisories come with the module cache: no network once they are there.
+audit:
+	cd tools && $(GO) test ./... && $(GO) run ./audit
 
 race:
 	$(GO) test -race -timeout 30m ./acp/... ./session/... ./goals/... ./recovery/... ./internal/... ./mcp/...

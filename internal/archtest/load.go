@@ -33,6 +33,9 @@ func Load(root fs.FS) ([]File, error) {
 		}
 		if d.IsDir() {
 			base := path.Base(name)
+			if _, err := fs.Stat(root, path.Join(name, "go.mod")); name != "." && err == nil {
+				return fs.SkipDir // a module of its own
+			}
 			if name != "." && (base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".")) {
 				return fs.SkipDir
 			}
