@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/proc"
-	_ "holdfast/internal/proc/early" // a supervisor starts before everything else is initialised
+	_ "holdfast/internal/proc/early"    // a supervisor starts before everything else is initialised,
+	_ "holdfast/internal/sandbox/early" // and so does what confines a command
 	"holdfast/internal/store"
 )
 

@@ -17,7 +17,7 @@ import (
 // Adapters do not import each other, and neither do recovery and goals.
 var (
 	ground  = []string{"usage", "internal/fault", "internal/ident"}
-	domain  = append([]string{"session", "internal/proc"}, ground...)
+	domain  = append([]string{"session", "internal/proc", "internal/sandbox"}, ground...)
 	upper   = append([]string{"recovery", "goals"}, domain...)
 	nothing []string
 )
@@ -27,9 +27,12 @@ var layers = map[string][]string{
 	"usage":          nothing,
 	"internal/fault": nothing,
 	"internal/ident": nothing,
-	"internal/proc":  {"internal/fault", "internal/ident"},
+	"internal/proc":  {"internal/fault", "internal/ident", "internal/sandbox"},
 
 	"internal/proc/early": {"internal/proc"},
+
+	"internal/sandbox":       nothing,
+	"internal/sandbox/early": {"internal/sandbox"},
 
 	"session":  domain[1:],
 	"recovery": domain,

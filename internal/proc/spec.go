@@ -18,6 +18,8 @@ type Spec struct {
 	// Terminal gives the command a terminal of its own, with the end of input in it. The terminal lives in the supervisor: when that dies,
 	// the command gets SIGHUP.
 	Terminal bool
+	// OwnNetwork puts the command into a user and network namespace of its own, as the wrapper of a confined command asks for.
+	OwnNetwork bool
 }
 
 func (s Spec) check() error {
@@ -42,6 +44,7 @@ type record struct {
 	Timeout   time.Duration `json:"timeout"`
 	OutputCap int64         `json:"outputCap"`
 	Terminal  bool          `json:"terminal,omitempty"`
+	OwnNet    bool          `json:"ownNetwork,omitempty"`
 	Boot      string        `json:"boot"` // in which it was started
 }
 
@@ -50,7 +53,8 @@ func (s Spec) record(boot string) record {
 	for i, kv := range s.Env {
 		names[i], _, _ = strings.Cut(kv, "=")
 	}
-	return record{Argv: s.Argv, Cwd: s.Cwd, EnvNames: names, Timeout: s.Timeout, OutputCap: s.OutputCap, Terminal: s.Terminal, Boot: boot}
+	return record{Argv: s.Argv, Cwd: s.Cwd, EnvNames: names, Timeout: s.Timeout, OutputCap: s.OutputCap, Terminal: s.Terminal, OwnNet: s.OwnNetwork,
+		Boot: boot}
 }
 
 // lookup is the value of a variable in an environment; the last one counts.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"holdfast/internal/ident"
+	"holdfast/internal/sandbox"
 )
 
 // supervisor is one command and what its process, which does nothing else, knows about it. It has one goroutine, and one more that copies what a
@@ -93,6 +94,9 @@ func (s *supervisor) start() error {
 			return fmt.Errorf("open a terminal: %w", err)
 		}
 		defer func() { _ = tty.Close() }() // the command has it
+	}
+	if s.spec.OwnNet {
+		sandbox.NetworkFlags(cmd.SysProcAttr, os.Getuid(), os.Getgid())
 	}
 	if err := cmd.Start(); err != nil {
 		return err
