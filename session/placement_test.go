@@ -1,14 +1,11 @@
 package session
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata/placement.golden")
 
 func TestPlace_EveryFact(t *testing.T) {
 	var b strings.Builder

@@ -27,12 +27,12 @@ type Options struct {
 	Store      session.Store
 	// Takes tells whether this process owns a session, or does once it is opened, and whether it has work that other clients began. Only
 	// an owner says what is stored. Nil is an owner without such work.
-	Takes      func(context.Context, session.SessionID) (takes, others bool, err error)
-	Resolve    func(context.Context, session.Send, session.Output) error // stores a late answer
-	Limits     client.Limits
-	Version    string // ours, as told to servers
-	NewID      func() string
-	Log        zerolog.Logger
+	Takes   func(context.Context, session.SessionID) (takes, others bool, err error)
+	Resolve func(context.Context, session.Send, session.Output) error // stores a late answer
+	Limits  client.Limits
+	Version string // ours, as told to servers
+	NewID   func() string
+	Log     zerolog.Logger
 }
 
 // Box runs the servers of every session of this process. Close waits for everything it started.
