@@ -65,6 +65,7 @@ type Agent struct {
 
 	mu          sync.Mutex
 	initialized bool
+	client      session.Client
 	lanes       map[string]*lane
 	open        map[session.SessionID]*follower
 	notices     bool                           // the client shows notices

@@ -243,6 +243,10 @@ func (a *Agent) initialize(req *rpc.Request) {
 	}
 	a.mu.Lock()
 	a.initialized = true
+	a.client = session.Client{Answers: true} // the protocol lets every client be asked
+	if p.ClientInfo != nil {
+		a.client.Name, a.client.Version = p.ClientInfo.Name, p.ClientInfo.Version
+	}
 	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
 	a.mu.Unlock()
 	req.Reply(a.initializeResult())

@@ -75,7 +75,15 @@ func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) er
 }
 
 func (a *Agent) create(ctx context.Context, b *Backend, roots []string) (session.Session, error) {
+	a.introduce(b)
 	return b.Engine.NewSession(ctx, session.Session{Cwd: roots[0], Roots: roots})
+}
+
+// introduce tells the engine whom it works for.
+func (a *Agent) introduce(b *Backend) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b.Engine.For(a.client)
 }
 
 // publish begins to follow a session and answers. A new session needs no silence beyond the order: the answer first.
@@ -147,6 +155,7 @@ func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, p reop
 	if err := a.supply(ctx, b, s, p.servers, p.notices); err != nil {
 		return err
 	}
+	a.introduce(b)
 	if s, err = b.Engine.Open(ctx, id, roots); err != nil {
 		return err
 	}

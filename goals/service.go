@@ -32,6 +32,9 @@ type CreateParams struct {
 	IdempotencyKey string
 	Replace        bool
 	SparesStops    bool // a program asks, which may not replace what the user has stopped
+	// What the work goes on with, and whose client asked for it. Create fills them in.
+	Profile session.Profile
+	Client  session.InstanceID
 	// Shown is the user's own line for the transcript, when the Goal came from one.
 	Shown   string
 	ShownID session.ItemID
@@ -68,6 +71,12 @@ func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
 	err = e.Store.Commit(ctx, "goal.created", func(stx session.Tx) error {
 		tx := in(stx)
 		now := e.Now()
+		if p.Profile, err = e.Bring(stx, now); err != nil {
+			return err
+		}
+		if p.Client = ""; p.Profile.Env != "" {
+			p.Client = e.Self.ID
+		}
 		if made != nil {
 			old, err := repeated(tx, p, reqs)
 			if err != nil || old != nil {
@@ -174,7 +183,7 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 	g := Goal{ID: newID(), Session: p.Session, Run: session.RunID(newID()), Revision: 1, ControlVersion: 1, Objective: p.Objective,
 		Status: Active, Grants: p.Grants, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
 	run := session.Run{ID: g.Run, Session: p.Session, Kind: session.RunGoal, Desired: session.DesiredRun, Phase: session.PhaseQueued,
-		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now}
+		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now, Profile: p.Profile.Or(sess.Profile), Client: p.Client}
 	if err := tx.InsertRun(run); err != nil {
 		return Goal{}, err
 	}
@@ -288,6 +297,9 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 		}
 		if p.Action == "resume" || p.Action == "retry" || p.Action == "redo" {
 			if err := session.Rebase(tx, g.Session, identity, e.Now()); err != nil {
+				return err
+			}
+			if err := e.GoOnHere(stx, g.Run, e.Now()); err != nil {
 				return err
 			}
 		}

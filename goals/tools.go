@@ -112,7 +112,7 @@ var createTool = stateTool{
 		if err := json.Unmarshal(args, &in); err != nil {
 			return "", err
 		}
-		p := CreateParams{Session: c.Session.ID, Objective: in.Objective, Requirements: in.Requirements}
+		p := CreateParams{Session: c.Session.ID, Objective: in.Objective, Requirements: in.Requirements, Profile: c.Run.Profile, Client: c.Run.Client}
 		reqs, err := check(p)
 		if err != nil {
 			return "", &session.ToolError{Message: err.Error()}

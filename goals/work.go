@@ -137,7 +137,7 @@ func (Work) End(stx session.Tx, e *session.End) error {
 func startReview(tx Tx, g Goal, run *session.Run, now time.Time, newID func() string) error {
 	run.Phase, run.ReasonCode = session.PhaseWaiting, session.CodeVerifying
 	review := session.Run{ID: session.RunID(newID()), Session: g.Session, Kind: session.RunVerification, Desired: session.DesiredRun,
-		Phase: session.PhaseQueued, ControlVersion: g.ControlVersion, Goal: g.ID, Revision: g.Revision, CreatedAt: now}
+		Phase: session.PhaseQueued, ControlVersion: g.ControlVersion, Goal: g.ID, Revision: g.Revision, CreatedAt: now, Profile: run.Profile, Client: run.Client}
 	if err := tx.InsertRun(review); err != nil {
 		return err
 	}

@@ -42,8 +42,9 @@ type Attempt string
 
 const (
 	NeverTried Attempt = "never"
-	EndedTry   Attempt = "ended" // it ended in order; the run is between attempts
-	LostTry    Attempt = "lost"  // its owner died or let go in the middle
+	EndedTry   Attempt = "ended"  // it ended in order; the run is between attempts
+	HandedTry  Attempt = "handed" // it ended between two steps, for another process to go on
+	LostTry    Attempt = "lost"   // its owner died or let go in the middle
 )
 
 // Calls is the worst that is true of the calls of the run.
@@ -144,6 +145,8 @@ func Decide(f Facts) Decision {
 		return Decision{Reconnect, "R12 a command lives", session.CodeNone}
 	case f.Attempt == LostTry && f.Streaming:
 		return Decision{NewTurn, "R13 an answer was cut off", session.CodeNone}
+	case f.Attempt == HandedTry:
+		return Decision{Checkpoint, "R20 handed over between two steps", session.CodeNone}
 	case f.Attempt == LostTry || f.Calls == CallsPlanned:
 		return Decision{Checkpoint, "R14 everything up to here is stored", session.CodeNone}
 	}

@@ -25,7 +25,7 @@ func every() []Facts {
 					for _, model := range []Model{ModelSame, ModelMissing, ModelDiffers} {
 						for _, tools := range []Tools{ToolsHere, ToolsMissing} {
 							for _, loop := range bools {
-								for _, attempt := range []Attempt{NeverTried, EndedTry, LostTry} {
+								for _, attempt := range []Attempt{NeverTried, EndedTry, HandedTry, LostTry} {
 									for _, calls := range []Calls{CallsClosed, CallsPlanned, CallsLive, CallsUnseen, CallsUnknown} {
 										for _, streaming := range bools {
 											for _, redo := range []Redo{NoRedo, RedoProven, RedoConfirm, RedoFromHere, RedoAll} {

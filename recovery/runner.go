@@ -67,6 +67,7 @@ type gathering struct {
 	findings  map[session.EffectID]session.Finding
 	now       session.Checkpoint // the work tree as the next attempt finds it
 	stalled   session.Stalled
+	environ   []string // for probes: that of the work
 }
 
 func (g *gathering) load(ctx context.Context) error {
@@ -75,6 +76,9 @@ func (g *gathering) load(ctx context.Context) error {
 		open, err := tx.OpenEffects(in.Session.ID)
 		if err != nil {
 			return fmt.Errorf("load open calls: %w", err)
+		}
+		if g.environ, err = in.Engine.CommandEnv(tx, g.profile()); err != nil {
+			return err
 		}
 		for _, ef := range open {
 			if ef.Run == in.Run.ID {
@@ -126,7 +130,7 @@ func (g *gathering) probe(ctx context.Context) error {
 		f := session.Finding{Fact: session.FactUnknown, Lookup: session.LookupNothing, Note: unseen(ef)}
 		for _, tool := range g.in.Engine.Tools {
 			if p, ok := tool.(session.Prober); ok && tool.Spec().Name == ef.Tool {
-				env := session.ToolEnv{Cwd: g.in.Session.Cwd, Roots: g.in.Session.Roots, Env: g.in.Engine.Env, RunDir: ef.Dir}
+				env := session.ToolEnv{Cwd: g.in.Session.Cwd, Roots: g.in.Session.Roots, Env: g.environ, RunDir: ef.Dir}
 				var err error
 				if f, err = p.Probe(ctx, env, ef.Plan); err != nil {
 					return fmt.Errorf("probe call %s: %w", ef.ID, err)
@@ -153,6 +157,12 @@ func (g *gathering) facts(ctx context.Context) (Facts, error) {
 		Attempt: NeverTried, Calls: CallsClosed, Streaming: g.streaming}
 	switch in.Last.State {
 	case "":
+	case session.AttemptInterrupted:
+		f.Attempt = EndedTry
+		if in.Last.HandedTo != "" {
+			f.Attempt = HandedTry
+		}
+		f.CrashLoop = in.Run.Deaths >= crashLoop
 	case session.AttemptRunning:
 		f.Attempt = LostTry
 		f.CrashLoop = in.Run.CommitPoint <= in.Last.StartPoint && in.Run.Deaths+1 >= crashLoop
@@ -241,16 +251,17 @@ func (g *gathering) directory() Directory {
 }
 
 func (g *gathering) model() Model {
-	m, err := g.in.Engine.Model()
-	if err != nil {
+	if _, err := g.in.Engine.Model(); err != nil {
 		return ModelMissing
 	}
-	id, p := m.Identity(), g.in.Session.Profile
-	if p != (session.Profile{}) && p != (session.Profile{Provider: id.Provider, Name: id.Name, Origin: id.Origin, Credential: id.Credential}) {
+	if !g.profile().Fits(g.in.Engine.Here()) {
 		return ModelDiffers
 	}
 	return ModelSame
 }
+
+// profile is what the work runs with.
+func (g *gathering) profile() session.Profile { return g.in.Run.Profile.Or(g.in.Session.Profile) }
 
 // tools looks whether every call that was planned can be made here.
 func (g *gathering) tools(ctx context.Context) Tools {
@@ -278,7 +289,7 @@ func (g *gathering) why(ctx context.Context, code session.Code) string {
 	d := session.Diagnostics[code]
 	switch code {
 	case session.CodeEnvironment:
-		return fmt.Sprintf("%s It began with %s/%s.", d.Sentence, g.in.Session.Profile.Provider, g.in.Session.Profile.Name)
+		return session.Differs(g.profile(), g.in.Engine.Here())
 	case session.CodeDirectoryMissing, session.CodeWorkspaceChanged:
 		return d.Sentence + " (" + g.in.Session.Cwd + ")"
 	case session.CodeServerMissing:

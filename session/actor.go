@@ -76,10 +76,18 @@ func (a *actor) loop() {
 	backoff := 50 * time.Millisecond
 	for a.ctx.Err() == nil {
 		run, due, err := a.pick()
+		if err == nil {
+			var gone bool
+			if gone, err = a.settlePlace(run); gone {
+				return
+			}
+		}
 		if err == nil && run != nil {
 			err = a.execute(*run)
 		}
 		switch {
+		case errors.Is(err, errHanded):
+			return
 		case errors.Is(err, ErrFenced):
 			a.e.Log.Warn().Str("session_id", string(a.id)).Msg("another owner has the session; stopping")
 			return
@@ -196,6 +204,9 @@ func (a *actor) execute(r Run) error {
 	for {
 		select {
 		case err := <-errs:
+			if errors.Is(err, errHanded) {
+				return err
+			}
 			return errors.Join(err, a.confirm(t))
 		case <-a.wake:
 		case <-tick.C:
@@ -217,6 +228,7 @@ func (a *actor) control(t *turn, cancel context.CancelCauseFunc) error {
 	var run Run
 	var s Session
 	prompts := false
+	var place Placement
 	err := a.e.Store.Read(a.ctx, func(tx Tx) (err error) {
 		if s, err = tx.Session(a.id); err != nil {
 			return err
@@ -228,6 +240,9 @@ func (a *actor) control(t *turn, cancel context.CancelCauseFunc) error {
 		for _, r := range runs {
 			prompts = prompts || r.Kind == RunPrompt && r.Desired == DesiredRun && r.ID != t.run.ID && r.Phase == PhaseQueued
 		}
+		if err == nil {
+			place, err = a.e.place(tx, s, &run)
+		}
 		return err
 	})
 	switch {
@@ -237,6 +252,9 @@ func (a *actor) control(t *turn, cancel context.CancelCauseFunc) error {
 		cancel(ErrFenced)
 	case run.Desired == DesiredCancelled || run.Desired == DesiredPaused:
 		cancel(ErrStopped)
+	}
+	if place.Act == PlaceHandOver {
+		t.handing.Store(&place)
 	}
 	t.yield.Store(prompts && t.run.Kind != RunPrompt)
 	t.poke()

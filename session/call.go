@@ -202,7 +202,7 @@ func (b builtin) Run(ctx context.Context, progress func(Output)) (Output, error)
 
 // env is what a call may depend on.
 func (t *turn) env(id EffectID) ToolEnv {
-	return ToolEnv{Cwd: t.sess.Cwd, Roots: t.sess.Roots, Env: t.e.Env, RunDir: filepath.Join(t.e.StateDir, "calls", string(id)),
+	return ToolEnv{Cwd: t.sess.Cwd, Roots: t.sess.Roots, Env: t.environ, RunDir: filepath.Join(t.e.StateDir, "calls", string(id)),
 		Backgrounds: t.backgrounds}
 }
 

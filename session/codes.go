@@ -52,7 +52,7 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeCrashLoop:        {"The process died twice in a row at this point without progress.", "user", []string{"redo", "retry", "end"}},
 	CodeDirectoryMissing: {"The working directory is not there.", "user", []string{"retry", "end"}},
 	CodeWorkspaceChanged: {"The working directory is no longer the one the work began in.", "user", []string{"retry", "end"}},
-	CodeEnvironment:      {"This process has another model, endpoint or credential than the work began with.", "user", []string{"open", "end"}},
+	CodeEnvironment:      {"This process has another model, endpoint or credential than the work began with.", "user", []string{"open", "retry", "end"}},
 	CodeModelUnavailable: {"No model is configured here.", "user", []string{"retry", "end"}},
 	CodeModelRetry:       {"The model endpoint failed for now; the next try is scheduled.", "holdfast", []string{"retry", "pause", "end"}},
 	CodeModelFailed:      {"The model endpoint refused the request.", "user", []string{"retry", "pause", "end"}},

@@ -25,9 +25,7 @@ func (e *Engine) Draft(s Session) (Session, error) {
 	if s.Identity, err = e.Workspace.Identity(s.Cwd); err != nil {
 		return s, fmt.Errorf("look at the working directory: %w", err)
 	}
-	if !e.Passive {
-		s.Profile = e.profile()
-	}
+	s.Profile = e.Here()
 	return s, nil
 }
 
@@ -40,10 +38,14 @@ func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
 	now := s.CreatedAt
 	s.Owner, s.Generation = e.Self.ID, 1
 	err = e.Store.Commit(ctx, "session.created", func(tx Tx) error {
+		var err error
+		if s.Profile, err = e.Bring(tx, now); err != nil {
+			return err
+		}
 		if err := tx.InsertSession(s); err != nil {
 			return err
 		}
-		return tx.Attach(e.Self.ID, s.ID, now)
+		return tx.Attach(e.window(s.ID, now))
 	})
 	if err != nil {
 		return s, fmt.Errorf("create a session: %w", err)
@@ -52,17 +54,20 @@ func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
 	return s, nil
 }
 
-// profile is what work started here runs with; empty when no model is configured.
-func (e *Engine) profile() Profile {
-	m, err := e.Model()
-	if err != nil {
-		return Profile{}
+// For says who this process works for.
+func (e *Engine) For(c Client) { e.client.Store(&c) }
+
+// window is the client of this process on a session.
+func (e *Engine) window(id SessionID, now time.Time) Attachment {
+	w := Attachment{Instance: e.Self.ID, Session: id, Profile: e.Here(), At: now}
+	if c := e.client.Load(); c != nil {
+		w.Client = *c
 	}
-	id := m.Identity()
-	return Profile{Provider: id.Provider, Name: id.Name, Origin: id.Origin, Credential: id.Credential}
+	return w
 }
 
-// Open attaches a client of this instance to a session and takes the session over if nobody owns it.
+// Open attaches a client of this instance to a session and takes the session over if nobody owns it, unless its work waits for a process
+// that has something else.
 func (e *Engine) Open(ctx context.Context, id SessionID, roots []string) (Session, error) {
 	var s Session
 	var gen int64
@@ -70,10 +75,20 @@ func (e *Engine) Open(ctx context.Context, id SessionID, roots []string) (Sessio
 		if s, err = tx.Session(id); err != nil {
 			return err
 		}
-		if err := tx.Attach(e.Self.ID, id, e.Now()); err != nil {
+		if err := tx.Attach(e.window(id, e.Now())); err != nil {
 			return err
 		}
-		if s.Owner == "" {
+		gen = 0
+		takes, waiting, err := e.goesOn(tx, id)
+		if err != nil {
+			return err
+		}
+		if s.Owner == "" && !takes {
+			if err := e.park(tx, waiting, e.Now()); err != nil {
+				return err
+			}
+		}
+		if s.Owner == "" && takes {
 			if gen, err = tx.Own(id, e.Self.ID); err != nil {
 				return err
 			}
@@ -180,26 +195,24 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 			return err
 		}
 		owner = s.Owner
-		if s.Owner == e.Self.ID || s.Owner == "" {
-			if err := Rebase(tx, id, identity, now); err != nil {
+		if err := Rebase(tx, id, identity, now); err != nil {
+			return err
+		}
+		if identity != "" {
+			s.Identity = identity
+		}
+		if s.Title == "" {
+			s.Title, s.UpdatedAt = title(in.Text), now
+			if err := tx.UpdateSession(s); err != nil {
 				return err
 			}
-			if identity != "" {
-				s.Identity = identity
+		}
+		run.Profile = s.Profile
+		if !e.Passive { // a person's prompt adopts the profile of the client it came from, whoever has the session
+			if run.Profile, err = e.Bring(tx, now); err != nil {
+				return err
 			}
-			p := s.Profile
-			if !e.Passive {
-				p = e.profile() // a person's prompt adopts the profile of the client it came from
-			}
-			if s.Profile != p || s.Title == "" {
-				s.Profile, s.UpdatedAt = p, now
-				if s.Title == "" {
-					s.Title = title(in.Text)
-				}
-				if err := tx.UpdateSession(s); err != nil {
-					return err
-				}
-			}
+			run.Client = e.Self.ID
 		}
 		if in.Uncancel != "" {
 			if err := e.Hooks.Uncancelled(tx, id, in.Uncancel, now); err != nil {

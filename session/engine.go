@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,23 +147,24 @@ type Recoverer interface {
 
 // Config is everything an engine depends on.
 type Config struct {
-	Store     Store
-	Self      InstanceRow
-	Tools     []Tool
-	Model     func() (Model, error) // an error says what to set up
-	Drivers   map[RunKind]Driver
-	Hooks     Hooks
-	Recoverer Recoverer
-	Workspace Workspace
-	Toolbox   Toolbox             // tools of external servers; nil for none
-	Passive   bool                // this instance only writes controls: it owns nothing and executes nothing
-	Poke      func(ids ...string) // rings other instances
-	Stall     time.Duration       // how long an attempt may do nothing; 0 is StallAfter
-	StateDir  string
-	Env       []string // environment for commands
-	Now       func() time.Time
-	NewID     func() string
-	Log       zerolog.Logger
+	Store       Store
+	Self        InstanceRow
+	Tools       []Tool
+	Model       func() (Model, error) // an error says what to set up
+	Drivers     map[RunKind]Driver
+	Hooks       Hooks
+	Recoverer   Recoverer
+	Workspace   Workspace
+	Toolbox     Toolbox             // tools of external servers; nil for none
+	Passive     bool                // this instance only writes controls: it owns nothing and executes nothing
+	Poke        func(ids ...string) // rings other instances
+	Stall       time.Duration       // how long an attempt may do nothing; 0 is StallAfter
+	StateDir    string
+	Env         []string    // environment for commands that come from a client of this process
+	Environment Environment // the same as it is stored
+	Now         func() time.Time
+	NewID       func() string
+	Log         zerolog.Logger
 }
 
 // Engine executes the sessions this instance owns. Close waits for everything it started.
@@ -181,6 +183,8 @@ type Engine struct {
 	admitted chan struct{}
 	once     sync.Once
 	closed   bool
+
+	client atomic.Pointer[Client] // who this process works for
 
 	undoing sync.Mutex // held while files are put back
 }
@@ -235,7 +239,7 @@ func (e *Engine) changed(id SessionID) {
 	if a != nil {
 		a.ring()
 	}
-	if !e.shared() || e.Poke == nil {
+	if e.Poke == nil || !e.shared() && a != nil {
 		return
 	}
 	var ids []string
@@ -246,10 +250,10 @@ func (e *Engine) changed(id SessionID) {
 		}
 		at, err := tx.Attached(id)
 		if err == nil && s.Owner == "" {
-			at, err = everybody(tx) // whoever executes may take it
+			at, err = everybody(tx) // whoever executes may take it, this one too
 		}
 		for _, i := range append(at, s.Owner) {
-			if i != "" && i != e.Self.ID {
+			if i != "" && (i != e.Self.ID || s.Owner == "" && !e.Passive) {
 				ids = append(ids, string(i))
 			}
 		}
@@ -338,8 +342,9 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 		gen int64
 	}
 	var got []taken
+	var left []SessionID
 	err := e.Store.Commit(ctx, "owner.takeover", func(tx Tx) error {
-		got = nil
+		got, left = nil, nil
 		row, err := tx.Instance(dead)
 		if errors.Is(err, ErrNotFound) {
 			return nil
@@ -365,6 +370,17 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 			if len(runs) == 0 {
 				continue // nothing to do: whoever opens it next becomes its owner
 			}
+			ok, waiting, err := e.goesOn(tx, id)
+			if err != nil {
+				return err
+			}
+			if !ok { // it stays free for one that can
+				if err := e.park(tx, waiting, e.Now()); err != nil {
+					return err
+				}
+				left = append(left, id)
+				continue
+			}
 			gen, err := tx.Own(id, e.Self.ID)
 			if err != nil {
 				return err
@@ -381,26 +397,51 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 		e.Own(t.id, t.gen)
 		e.changed(t.id)
 	}
+	for _, id := range left {
+		e.changed(id)
+	}
 	return nil
 }
 
 var errOtherHost = errors.New("it belongs to another machine")
 
-// TakeUnowned takes sessions nobody owns that hold wanted work: their owner let go of them in order, or a passive instance stored it.
-func (e *Engine) TakeUnowned(ctx context.Context) error {
+// TakeUnowned takes sessions nobody owns that hold wanted work: their owner let go of them, or a passive instance stored it. Work that
+// cannot go on here stays free, and is shown as waiting. It returns how many were taken.
+func (e *Engine) TakeUnowned(ctx context.Context) (taken int, err error) {
 	if e.Passive {
-		return nil
+		return 0, nil
 	}
 	var ids []SessionID
-	if err := e.Store.Read(ctx, func(tx Tx) (err error) { ids, err = tx.Unowned(); return err }); err != nil {
-		return fmt.Errorf("find unowned work: %w", err)
-	}
-	for _, id := range ids {
-		if _, err := e.claim(ctx, id); err != nil {
+	err = e.Store.Read(ctx, func(tx Tx) error {
+		ids = nil
+		free, err := tx.Unowned()
+		if err != nil {
 			return err
 		}
+		for _, id := range free {
+			ok, waiting, err := e.goesOn(tx, id)
+			if err != nil {
+				return err
+			}
+			if ok || slices.ContainsFunc(waiting, func(r Run) bool { return !r.shown() }) {
+				ids = append(ids, id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("find unowned work: %w", err)
 	}
-	return nil
+	for _, id := range ids {
+		owner, err := e.claim(ctx, id)
+		if err != nil {
+			return taken, err
+		}
+		if owner == e.Self.ID {
+			taken++
+		}
+	}
+	return taken, nil
 }
 
 // Adopt makes this instance the owner of a session that nobody owns, so that accepted work starts at once.
@@ -419,18 +460,27 @@ func (e *Engine) Adopt(ctx context.Context, id SessionID) error {
 	return err
 }
 
-// claim makes this instance the owner unless somebody is. It returns the owner.
+// claim makes this instance the owner unless somebody is, or the work cannot go on here. It returns the owner.
 func (e *Engine) claim(ctx context.Context, id SessionID) (InstanceID, error) {
 	var owner InstanceID
 	var gen int64
+	parked := false
 	err := e.Store.Commit(ctx, "owner.claim", func(tx Tx) error {
 		s, err := tx.Session(id)
 		if err != nil {
 			return err
 		}
-		owner, gen = s.Owner, s.Generation
+		owner, gen, parked = s.Owner, s.Generation, false
 		if owner != "" {
 			return nil
+		}
+		ok, waiting, err := e.goesOn(tx, id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			parked = true
+			return e.park(tx, waiting, e.Now())
 		}
 		owner = e.Self.ID
 		gen, err = tx.Own(id, e.Self.ID)
@@ -441,6 +491,9 @@ func (e *Engine) claim(ctx context.Context, id SessionID) (InstanceID, error) {
 	}
 	if owner == e.Self.ID {
 		e.Own(id, gen)
+	}
+	if parked {
+		e.bus.publish(id, Live{Wake: true})
 	}
 	return owner, nil
 }

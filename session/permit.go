@@ -222,6 +222,9 @@ func (c *call) await(ctx context.Context, p Approval) (Approval, error) {
 		if c.t.yield.Load() {
 			return now, errYield
 		}
+		if c.t.handing.Load() != nil {
+			return now, errHand
+		}
 		c.t.a.rests.Store(true)
 		select {
 		case <-c.t.nudge:

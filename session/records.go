@@ -27,21 +27,13 @@ type Session struct {
 	Title      string
 	Mode       Mode
 	Model      string  // as given on the command line, for example "openai/NAME"
-	Profile    Profile // what the work runs with; compared before another process goes on
+	Profile    Profile // what its current work runs with
 	Owner      InstanceID
 	Generation int64
 	LastSeq    int64
 	Closed     bool // closed by the client: not a stop, but not continued by launch alone
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
-}
-
-// Profile is the part of the execution profile that decides whether another process may continue headless.
-type Profile struct {
-	Provider   string `json:"provider,omitempty"`
-	Name       string `json:"name,omitempty"`
-	Origin     string `json:"origin,omitempty"`
-	Credential string `json:"credential,omitempty"`
 }
 
 // RunKind is the kind of accepted work.
@@ -94,6 +86,8 @@ type Run struct {
 	RetryAt        time.Time
 	RetryWait      time.Duration // how long the wait is at most, whatever the clock does
 	Redo           Redo          // what a person said about waiting work; the next admission takes it
+	Profile        Profile       // what it goes on with; that of the client it came from
+	Client         InstanceID    // the process of that client, "" when none executes
 	CreatedAt      time.Time
 	EndedAt        time.Time
 }
@@ -147,7 +141,8 @@ type Attempt struct {
 	Continued bool
 	// Fingerprint is that of the work tree as it was last recorded for the attempt.
 	Fingerprint string
-	StartPoint  int64 // the run's commit point at the start
+	StartPoint  int64      // the run's commit point at the start
+	HandedTo    InstanceID // whom it was handed over to between two steps, or ""
 	StartedAt   time.Time
 	EndedAt     time.Time
 }
@@ -400,6 +395,22 @@ type Request struct {
 	Output    int64
 	StartedAt time.Time
 	SettledAt time.Time
+}
+
+// Client is who a process works for.
+type Client struct {
+	Name    string `json:"name,omitempty"`
+	Version string `json:"version,omitempty"`
+	Answers bool   `json:"answers,omitempty"` // it can be asked for permission
+}
+
+// Attachment says that a client of an instance has a session open.
+type Attachment struct {
+	Instance InstanceID
+	Session  SessionID
+	Client   Client
+	Profile  Profile // what its process runs work with; without an environment it executes nothing
+	At       time.Time
 }
 
 // InstanceRow is one Holdfast process as the store knows it.

@@ -203,13 +203,20 @@ func (e *Engine) Redo(ctx context.Context, id SessionID, how Redo) (RunID, error
 			return err
 		}
 		for _, r := range runs {
-			if r.Desired != DesiredRun || r.Phase != PhaseWaiting || r.ReasonCode != CodeStalled && r.ReasonCode != CodeCrashLoop {
+			elsewhere := r.ReasonCode == CodeEnvironment && how == RedoKeep && r.Kind == RunPrompt
+			if r.Desired != DesiredRun || r.Phase != PhaseWaiting || r.ReasonCode != CodeStalled && r.ReasonCode != CodeCrashLoop && !elsewhere {
 				continue
 			}
 			about = r.ID
 			r.Redo, r.Phase, r.ReasonCode, r.Reason, r.Deaths = how, PhaseQueued, CodeNone, "", 0
+			if elsewhere {
+				r.Redo = RedoNone
+			}
 			r.ControlVersion++
 			if err := tx.UpdateRun(r, now); err != nil {
+				return err
+			}
+			if err := e.GoOnHere(tx, r.ID, now); err != nil {
 				return err
 			}
 			if err := Rebase(tx, id, identity, now); err != nil {

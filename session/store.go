@@ -48,9 +48,14 @@ type Tx interface {
 	Unowned() ([]SessionID, error)
 	// Busy lists the sessions that hold work which is wanted, whoever owns them.
 	Busy() ([]SessionID, error)
-	Attach(InstanceID, SessionID, time.Time) error
+	// Attach stores who has a session open; again, it keeps the time and renews the rest.
+	Attach(Attachment) error
 	Detach(InstanceID, SessionID) error
 	Attached(SessionID) ([]InstanceID, error)
+	Attachments(SessionID) ([]Attachment, error)
+	// PutEnvironment stores an environment unless it is there.
+	PutEnvironment(Environment, time.Time) error
+	Environment(digest string) (Environment, error)
 
 	// Announce appends an event.
 	Announce(id SessionID, kind EventKind, ref string, at time.Time) (int64, error)

@@ -35,7 +35,10 @@ type turn struct {
 
 	pulse *pulse
 	yield atomic.Bool
-	nudge chan struct{} // an approval may have been answered
+	// handing is set when another process is to go on, which happens at the next safe point.
+	handing atomic.Pointer[Placement]
+	environ []string      // for commands
+	nudge   chan struct{} // an approval may have been answered
 }
 
 func (t *turn) poke() {
@@ -69,7 +72,7 @@ func (t *turn) main(ctx context.Context) error {
 		return nil
 	case errors.Is(err, errYield):
 		return t.leave(ctx, AttemptCompleted, PhaseQueued, CodeNone, "")
-	case errors.Is(err, ErrFenced):
+	case errors.Is(err, ErrFenced), errors.Is(err, errHanded):
 		return err
 	case errors.Is(err, ErrStopped):
 		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone, "")
@@ -113,7 +116,12 @@ var errEnded = errors.New("the attempt has ended")
 // work is the loop: outstanding calls, then one model request, until the model wants nothing more.
 func (t *turn) work(ctx context.Context) (Finish, error) {
 	for {
-		if err := t.calls(ctx); err != nil {
+		if err := t.calls(ctx); errors.Is(err, errHand) {
+			if err := t.handOver(ctx); err != nil {
+				return "", err
+			}
+			continue
+		} else if err != nil {
 			return "", err
 		}
 		if t.over {
@@ -121,6 +129,9 @@ func (t *turn) work(ctx context.Context) (Finish, error) {
 		}
 		if t.yield.Load() {
 			return "", errYield
+		}
+		if err := t.handOver(ctx); err != nil {
+			return "", err
 		}
 		if err := context.Cause(ctx); err != nil {
 			return "", err
@@ -148,6 +159,10 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 		if t.sess, err = tx.Session(t.a.id); err != nil {
 			return err
 		}
+		t.run.Profile = t.run.Profile.Or(t.sess.Profile)
+		if t.environ, err = t.e.CommandEnv(tx, t.run.Profile); err != nil {
+			return err
+		}
 		last, err = tx.LastAttempt(t.run.ID)
 		if errors.Is(err, ErrNotFound) {
 			err = nil
@@ -171,6 +186,8 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if verdict.Wait == CodeNone {
 		if t.model, err = t.e.Model(); err != nil {
 			verdict.Wait, verdict.Reason = CodeModelUnavailable, safeText(err)
+		} else if here := t.e.Here(); !t.run.Profile.Fits(here) { // asked of every attempt, not only of what recovery looks at
+			verdict.Wait, verdict.Reason = CodeEnvironment, Differs(t.run.Profile, here)
 		}
 	}
 	if verdict.Wait == CodeNone && verdict.Rollback {
@@ -228,6 +245,7 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	}
 	if v.Wait != CodeNone {
 		run.Phase, run.ReasonCode, run.Reason = PhaseWaiting, v.Wait, v.Reason
+		run.Profile = run.Profile.Or(t.sess.Profile)
 		t.run = run
 		return tx.UpdateRun(run, now)
 	}
@@ -243,17 +261,8 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	if err := tx.InsertAttempt(a); err != nil {
 		return err
 	}
-	if t.sess.Profile == (Profile{}) { // accepted by an instance that executes nothing: the first that does sets what it runs with
-		if t.sess.Profile = t.e.profile(); t.sess.Profile != (Profile{}) {
-			s, err := tx.Session(t.a.id)
-			if err != nil {
-				return err
-			}
-			s.Profile, s.UpdatedAt = t.sess.Profile, now
-			if err := tx.UpdateSession(s); err != nil {
-				return err
-			}
-		}
+	if err := t.wear(tx, &run, now); err != nil {
+		return err
 	}
 	if t.setup, err = t.driver().Setup(tx, t.sess, run); err != nil {
 		return err
@@ -286,6 +295,27 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	}
 	t.run, t.att = run, a
 	return tx.UpdateRun(run, now)
+}
+
+// wear makes what the run goes on with that of its session. Work that was accepted by an instance which executes nothing gets it here.
+func (t *turn) wear(tx Tx, run *Run, now time.Time) error {
+	run.Profile = run.Profile.Or(t.sess.Profile)
+	if run.Profile.Provider == "" || run.Profile.Env == "" {
+		here, err := t.e.Bring(tx, now)
+		if err != nil {
+			return err
+		}
+		run.Profile = run.Profile.Or(here)
+	}
+	s, err := tx.Session(t.a.id)
+	if err != nil {
+		return err
+	}
+	if t.sess.Profile = run.Profile; s.Profile == run.Profile {
+		return nil
+	}
+	s.Profile, s.UpdatedAt = run.Profile, now
+	return tx.UpdateSession(s)
 }
 
 // insert adds an item that belongs to the attempt.

@@ -47,30 +47,55 @@ func ParseCursor(s string) (Cursor, error) {
 
 // SessionView is a session as it is listed.
 type SessionView struct {
-	SessionID        SessionID `json:"sessionId"`
-	Cwd              string    `json:"cwd"`
-	Directories      []string  `json:"additionalDirectories"`
-	Title            string    `json:"title"`
-	Mode             Mode      `json:"mode"`
-	State            string    `json:"state"` // idle, queued, working, waiting, closed
-	ReasonCode       Code      `json:"reasonCode"`
-	Reason           string    `json:"reason"`
-	NextOwner        string    `json:"nextOwner"`
-	Allowed          []string  `json:"allowed"`
-	Owner            string    `json:"owner"`     // instance that executes it, or ""
-	OwnerPID         int       `json:"ownerPid"`  // 0 without an owner
-	OwnerLost        bool      `json:"ownerLost"` // that process is dead, and nobody has taken over yet
-	Attached         int       `json:"attached"`  // clients that have it open
-	UnknownEffects   int       `json:"unknownEffects"`
-	PendingApprovals int       `json:"pendingApprovals"`
-	CreatedAt        time.Time `json:"createdAt"`
-	UpdatedAt        time.Time `json:"updatedAt"`
+	SessionID        SessionID    `json:"sessionId"`
+	Cwd              string       `json:"cwd"`
+	Directories      []string     `json:"additionalDirectories"`
+	Title            string       `json:"title"`
+	Mode             Mode         `json:"mode"`
+	State            string       `json:"state"` // idle, queued, working, waiting, closed
+	ReasonCode       Code         `json:"reasonCode"`
+	Reason           string       `json:"reason"`
+	NextOwner        string       `json:"nextOwner"`
+	Allowed          []string     `json:"allowed"`
+	Owner            string       `json:"owner"`     // instance that executes it, or ""
+	OwnerPID         int          `json:"ownerPid"`  // 0 without an owner
+	OwnerLost        bool         `json:"ownerLost"` // that process is dead, and nobody has taken over yet
+	Attached         int          `json:"attached"`  // clients that have it open
+	Windows          []WindowView `json:"windows"`
+	UnknownEffects   int          `json:"unknownEffects"`
+	PendingApprovals int          `json:"pendingApprovals"`
+	CreatedAt        time.Time    `json:"createdAt"`
+	UpdatedAt        time.Time    `json:"updatedAt"`
+}
+
+// WindowView is a client that has a session open, and what its process runs work with.
+type WindowView struct {
+	InstanceID  InstanceID `json:"instanceId"`
+	PID         int        `json:"pid"`
+	Client      string     `json:"client"` // "" when it gave no name
+	Version     string     `json:"version"`
+	Answers     bool       `json:"answers"` // it can be asked for permission
+	Model       string     `json:"model"`
+	Endpoint    string     `json:"endpoint"`
+	Environment string     `json:"environment"` // digest of what its commands get
+	Since       time.Time  `json:"since"`
+}
+
+func viewWindow(tx Tx, a Attachment) (WindowView, error) {
+	v := WindowView{InstanceID: a.Instance, Client: a.Client.Name, Version: a.Client.Version, Answers: a.Client.Answers, Endpoint: a.Profile.Origin,
+		Environment: a.Profile.Env, Since: a.At}
+	if a.Profile.Provider != "" {
+		v.Model = a.Profile.Provider + "/" + a.Profile.Name
+	}
+	row, err := tx.Instance(a.Instance)
+	v.PID = row.PID
+	return v, err
 }
 
 // ViewSession says where a session stands.
 func ViewSession(tx Tx, s Session) (SessionView, error) {
 	v := SessionView{SessionID: s.ID, Cwd: s.Cwd, Directories: []string{}, Title: s.Title, Mode: s.Mode, State: "idle", NextOwner: "user",
-		Allowed: []string{}, Owner: string(s.Owner), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
+		Allowed: []string{}, Windows: []WindowView{}, Owner: string(s.Owner), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
 	if len(s.Roots) > 1 {
 		v.Directories = s.Roots[1:]
 	}
@@ -114,11 +139,18 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 		return v, err
 	}
 	v.UnknownEffects = len(unknown)
-	at, err := tx.Attached(s.ID)
+	at, err := tx.Attachments(s.ID)
 	if err != nil {
 		return v, err
 	}
 	v.Attached = len(at)
+	for _, a := range at {
+		w, err := viewWindow(tx, a)
+		if err != nil {
+			return v, err
+		}
+		v.Windows = append(v.Windows, w)
+	}
 	if s.Owner != "" {
 		row, err := tx.Instance(s.Owner)
 		if err != nil && !errors.Is(err, ErrNotFound) {

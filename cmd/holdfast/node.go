@@ -89,16 +89,18 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
+	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
-		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
+		Env: env, Environment: tools.Stored(env, key), Now: now, NewID: newID, Log: n.log,
 	}
 	if c, err := settings(home); err == nil { // what is wrong with it is told by the toolbox
 		cfg.Stall = time.Duration(c.Recovery.Stall) * time.Second
 	}
 	if executes(kind) {
 		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
+			Takes: func(ctx context.Context, id session.SessionID) (bool, bool, error) { return n.engine.Takes(ctx, id) },
 			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
 				return n.engine.Resolve(ctx, s, out)
 			}})
@@ -180,6 +182,7 @@ func (n *node) watch(ctx context.Context, home string) {
 	var known int     // others, at the last look
 	var control int64 // the newest control, at the last look
 	look := func() {
+		n.takeHandedOver(ctx)
 		n.engine.Ring()
 		n.lookAfter(ctx)
 		n.takeUnowned(ctx)
@@ -228,13 +231,22 @@ func (n *node) controlled(ctx context.Context, last *int64) bool {
 	return changed
 }
 
-// takeUnowned takes work that a passive instance stored, or whose owner let go of it in order.
-func (n *node) takeUnowned(ctx context.Context) {
+// takeUnowned takes work that a passive instance stored, or whose owner let go of it, and returns how much it took.
+func (n *node) takeUnowned(ctx context.Context) int {
 	if !n.taking.Load() {
-		return
+		return 0
 	}
-	if err := n.engine.TakeUnowned(ctx); err != nil && ctx.Err() == nil {
+	taken, err := n.engine.TakeUnowned(ctx)
+	if err != nil && ctx.Err() == nil {
 		n.log.Error().Err(err).Msg("taking unowned work failed")
+	}
+	return taken
+}
+
+// takeHandedOver starts what another process has handed over to this one.
+func (n *node) takeHandedOver(ctx context.Context) {
+	if err := n.engine.TakeHandedOver(ctx); err != nil && ctx.Err() == nil {
+		n.log.Error().Err(err).Msg("starting what was handed over failed")
 	}
 }
 

@@ -189,8 +189,7 @@ func (w *worker) look(ctx context.Context) (moves bool, err error) {
 			moves = true
 		}
 	}
-	if free {
-		w.node.takeUnowned(ctx)
+	if free && w.node.takeUnowned(ctx) > 0 {
 		moves = true
 	}
 	for _, p := range places {

@@ -44,6 +44,8 @@ var unreachable = map[string]string{
 
 	"effect.looked_up": "no play here has a file that cannot be looked at; conformance/effects dies here",
 
+	"owner.handed_over": "two windows are needed; TestWindows_HandedOver dies here",
+
 	"rule.added": "only the command line adds a rule without a question; TestRuleAdded dies here",
 
 	"mcp.sending":      withServer,

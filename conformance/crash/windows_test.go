@@ -94,3 +94,46 @@ func TestWindows_OtherDies(t *testing.T) {
 		})
 	}
 }
+
+// Two windows with different keys: the owner dies as it hands the session over to the one whose user has just said something. What was said is
+// done once, with that window's key; what the owner's user said before is not lost.
+func TestWindows_HandedOver(t *testing.T) {
+	for _, point := range []string{"owner.handed_over:before", "owner.handed_over:after"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(newWorld(t))
+			u.launch(point, keys("ann")...)
+			u.must(u.hello())
+			_, err := u.open()
+			u.must(err)
+			u.must(u.say("please talk", "So it goes."))
+			v := newUser(u.w)
+			v.launches, v.session, v.created = 50, u.session, true
+			v.launch("", keys("bob")...)
+			u.must(v.hello())
+			_, err = v.open()
+			u.must(err)
+			u.must(v.await(v.a.Prompt(v.session, "please story"), "session/prompt", nil))
+			_ = u.a.Wait() // killed; the log says so
+			u.w.mustHaveFired(1, point)
+			by := map[string]int{}
+			for _, r := range u.w.model.Requests() {
+				key := "none"
+				for _, name := range []string{"ann", "bob"} {
+					if strings.Contains(r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"), "key-of-"+name) {
+						key = name
+					}
+				}
+				by[key+" "+r.LastUser()]++
+			}
+			if len(by) != 2 || by["ann please talk"] != 1 || by["bob please story"] != 2 {
+				t.Errorf("the model was asked %v", by)
+			}
+			u.must(v.leave())
+		})
+	}
+}
+
+func keys(name string) []string {
+	return []string{"OPENAI_API_KEY=key-of-" + name, "ANTHROPIC_API_KEY=key-of-" + name}
+}

@@ -23,6 +23,7 @@ var Points = []string{
 	"mode.set",
 	"model.retry",
 	"owner.claim",
+	"owner.handed_over",
 	"owner.released",
 	"owner.takeover",
 	"prompt.accepted",

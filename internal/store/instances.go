@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"time"
 
 	"holdfast/session"
@@ -45,12 +46,50 @@ func (t *Tx) DeleteInstance(id session.InstanceID) error {
 	return err
 }
 
-const attach = `INSERT INTO attachments (instance, session, attached_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+const attach = `INSERT INTO attachments (instance, session, client, profile, attached_at) VALUES (?, ?, ?, ?, ?)
+	ON CONFLICT (instance, session) DO UPDATE SET client = excluded.client, profile = excluded.profile`
 
 // Attach records that a client of the instance has the session open.
-func (t *Tx) Attach(i session.InstanceID, s session.SessionID, now time.Time) error {
-	_, err := t.exec("attach", attach, i, s, ms(now))
+func (t *Tx) Attach(a session.Attachment) error {
+	_, err := t.exec("attach", attach, a.Instance, a.Session, enc(a.Client), enc(a.Profile), ms(a.At))
 	return err
+}
+
+const attachments = `SELECT instance, session, client, profile, attached_at FROM attachments WHERE session = ? ORDER BY attached_at, instance`
+
+// Attachments lists who has the session open, in the order in which they came.
+func (t *Tx) Attachments(s session.SessionID) ([]session.Attachment, error) {
+	return list(t, "list attachments", func(r scanner) (a session.Attachment, err error) {
+		var client, profile string
+		var when int64
+		err = r.Scan(&a.Instance, &a.Session, &client, &profile, &when)
+		if err == nil {
+			err = errors.Join(dec(client, &a.Client), dec(profile, &a.Profile))
+		}
+		a.At = at(when)
+		return a, err
+	}, attachments, s)
+}
+
+const putEnvironment = `INSERT INTO environments (digest, vars, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+
+// PutEnvironment stores an environment unless it is there.
+func (t *Tx) PutEnvironment(e session.Environment, now time.Time) error {
+	_, err := t.exec("store an environment", putEnvironment, e.Digest, enc(e.Vars), ms(now))
+	return err
+}
+
+const environment = `SELECT digest, vars FROM environments WHERE digest = ?`
+
+// Environment returns an environment by its digest.
+func (t *Tx) Environment(digest string) (session.Environment, error) {
+	return get(t, "load environment "+digest, func(r scanner) (e session.Environment, err error) {
+		var vars string
+		if err = r.Scan(&e.Digest, &vars); err == nil {
+			err = dec(vars, &e.Vars)
+		}
+		return e, err
+	}, environment, digest)
 }
 
 const detach = `DELETE FROM attachments WHERE instance = ? AND session = ?`

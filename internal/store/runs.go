@@ -7,12 +7,13 @@ import (
 )
 
 const insertRun = `INSERT INTO runs (id, session, kind, ord, desired, phase, reason_code, reason, control_version, goal, revision, input,
-	created_at) VALUES (?1, ?2, ?3, (SELECT coalesce(max(ord), 0) + 1 FROM runs WHERE session = ?2), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`
+	created_at, profile, client) VALUES (?1, ?2, ?3, (SELECT coalesce(max(ord), 0) + 1 FROM runs WHERE session = ?2), ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+	?11, ?12, ?13, ?14)`
 
 // InsertRun stores accepted work after everything accepted before, and announces it.
 func (t *Tx) InsertRun(r session.Run) error {
 	if _, err := t.exec("insert run", insertRun, r.ID, r.Session, r.Kind, r.Desired, r.Phase, r.ReasonCode, r.Reason, r.ControlVersion,
-		r.Goal, r.Revision, string(r.Input), ms(r.CreatedAt)); err != nil {
+		r.Goal, r.Revision, string(r.Input), ms(r.CreatedAt), enc(r.Profile), r.Client); err != nil {
 		return err
 	}
 	_, err := t.Announce(r.Session, session.EventRun, string(r.ID), r.CreatedAt)
@@ -20,13 +21,16 @@ func (t *Tx) InsertRun(r session.Run) error {
 }
 
 const runColumns = `SELECT id, session, kind, ord, desired, phase, stop_reason, reason_code, reason, control_version, goal, revision, input,
-	commit_point, deaths, faults, retry_at, retry_wait, created_at, ended_at, redo FROM runs`
+	commit_point, deaths, faults, retry_at, retry_wait, created_at, ended_at, redo, profile, client FROM runs`
 
 func scanRun(r scanner) (v session.Run, err error) {
-	var input string
+	var input, profile string
 	var retry, wait, created, ended int64
 	err = r.Scan(&v.ID, &v.Session, &v.Kind, &v.Order, &v.Desired, &v.Phase, &v.StopReason, &v.ReasonCode, &v.Reason, &v.ControlVersion,
-		&v.Goal, &v.Revision, &input, &v.CommitPoint, &v.Deaths, &v.Faults, &retry, &wait, &created, &ended, &v.Redo)
+		&v.Goal, &v.Revision, &input, &v.CommitPoint, &v.Deaths, &v.Faults, &retry, &wait, &created, &ended, &v.Redo, &profile, &v.Client)
+	if err == nil {
+		err = dec(profile, &v.Profile)
+	}
 	v.RetryWait = time.Duration(wait) * time.Millisecond
 	v.Input = []byte(input)
 	v.RetryAt, v.CreatedAt, v.EndedAt = at(retry), at(created), at(ended)
@@ -50,12 +54,13 @@ func (t *Tx) RunsOf(id session.SessionID) ([]session.Run, error) {
 
 const updateRun = `UPDATE runs SET desired = ?, phase = ?, stop_reason = ?, reason_code = ?, reason = ?, control_version = ?, revision = ?,
 	commit_point = ?, deaths = ?, faults = ?, retry_at = ?, retry_wait = ?, ended_at = ?,
-	input = ?, redo = ? WHERE id = ?`
+	input = ?, redo = ?, profile = ?, client = ? WHERE id = ?`
 
 // UpdateRun writes a run and announces it.
 func (t *Tx) UpdateRun(r session.Run, now time.Time) error {
 	if err := t.one("update run", updateRun, r.Desired, r.Phase, r.StopReason, r.ReasonCode, r.Reason, r.ControlVersion, r.Revision,
-		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), r.RetryWait.Milliseconds(), ms(r.EndedAt), string(r.Input), r.Redo, r.ID); err != nil {
+		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), r.RetryWait.Milliseconds(), ms(r.EndedAt), string(r.Input), r.Redo,
+		enc(r.Profile), r.Client, r.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(r.Session, session.EventRun, string(r.ID), now)
@@ -72,20 +77,20 @@ func (t *Tx) InsertAttempt(a session.Attempt) error {
 	return err
 }
 
-const updateAttempt = `UPDATE attempts SET state = ?, entry_tree = ?, fingerprint = ?, ended_at = ? WHERE id = ?`
+const updateAttempt = `UPDATE attempts SET state = ?, entry_tree = ?, fingerprint = ?, ended_at = ?, handed_to = ? WHERE id = ?`
 
 // UpdateAttempt writes what may change of an attempt.
 func (t *Tx) UpdateAttempt(a session.Attempt) error {
-	return t.one("update attempt", updateAttempt, a.State, a.EntryTree, a.Fingerprint, ms(a.EndedAt), a.ID)
+	return t.one("update attempt", updateAttempt, a.State, a.EntryTree, a.Fingerprint, ms(a.EndedAt), a.HandedTo, a.ID)
 }
 
 const attemptColumns = `SELECT id, run, number, generation, instance, pid, state, mode, rule, continuation_key, entry_tree, start_point,
-	started_at, ended_at, continued, fingerprint FROM attempts`
+	started_at, ended_at, continued, fingerprint, handed_to FROM attempts`
 
 func scanAttempt(r scanner) (a session.Attempt, err error) {
 	var started, ended int64
 	err = r.Scan(&a.ID, &a.Run, &a.Number, &a.Generation, &a.Instance, &a.PID, &a.State, &a.Mode, &a.Rule, &a.ContinuationKey, &a.EntryTree,
-		&a.StartPoint, &started, &ended, &a.Continued, &a.Fingerprint)
+		&a.StartPoint, &started, &ended, &a.Continued, &a.Fingerprint, &a.HandedTo)
 	a.StartedAt, a.EndedAt = at(started), at(ended)
 	return a, err
 }

@@ -25,11 +25,14 @@ type Options struct {
 	StateDir   string
 	Instance   session.InstanceID
 	Store      session.Store
-	Resolve    func(context.Context, session.Send, session.Output) error // stores a late answer
-	Limits     client.Limits
-	Version    string // ours, as told to servers
-	NewID      func() string
-	Log        zerolog.Logger
+	// Takes tells whether this process owns a session, or does once it is opened, and whether it has work that other clients began. Only
+	// an owner says what is stored. Nil is an owner without such work.
+	Takes   func(context.Context, session.SessionID) (takes, others bool, err error)
+	Resolve func(context.Context, session.Send, session.Output) error // stores a late answer
+	Limits  client.Limits
+	Version string // ours, as told to servers
+	NewID   func() string
+	Log     zerolog.Logger
 }
 
 // Box runs the servers of every session of this process. Close waits for everything it started.
@@ -56,6 +59,7 @@ type bundle struct {
 	waited   bool            // the first offer has waited for the slow ones
 	warned   bool            // of the configuration
 	told     map[string]bool // what was said once
+	unsaved  bool            // another process had the session when they were supplied: they are not stored
 	pending  bool            // a changed tool list is about to be stored
 }
 
@@ -114,7 +118,11 @@ func (b *Box) Supply(ctx context.Context, s session.Session, servers []Server) e
 	if err != nil {
 		return err
 	}
-	next := &bundle{supplied: true}
+	takes, others, err := b.takes(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	next := &bundle{supplied: true, unsaved: !takes}
 	var defs []session.ServerDef
 	seen := map[string]bool{}
 	for _, sv := range servers {
@@ -130,7 +138,15 @@ func (b *Box) Supply(ctx context.Context, s session.Session, servers []Server) e
 		defs = append(defs, def)
 		next.servers = append(next.servers, &held{name: sv.Name, digest: def.Digest, def: def})
 	}
-	if !slices.EqualFunc(old, defs, func(x, y session.ServerDef) bool { return x.Name == y.Name && x.Digest == y.Digest }) {
+	if !takes || others { // work that goes on elsewhere, or waits, began with these: a call of one waits for the window that has it
+		for _, d := range old {
+			if !seen[d.Name] {
+				defs = append(defs, d)
+				next.servers = append(next.servers, &held{name: d.Name, digest: d.Digest, def: d})
+			}
+		}
+	}
+	if takes && !slices.EqualFunc(old, defs, func(x, y session.ServerDef) bool { return x.Name == y.Name && x.Digest == y.Digest }) {
 		if err := b.Store.Commit(ctx, "servers.supplied", func(tx session.Tx) error { return tx.PutServers(s.ID, defs) }); err != nil {
 			return fmt.Errorf("store the MCP servers of the session: %w", err)
 		}
@@ -149,7 +165,11 @@ func (b *Box) Supply(ctx context.Context, s session.Session, servers []Server) e
 				continue
 			}
 		}
-		sv := servers[slices.IndexFunc(servers, func(x Server) bool { return x.Name == h.name })]
+		at := slices.IndexFunc(servers, func(x Server) bool { return x.Name == h.name })
+		if at < 0 {
+			continue // only known
+		}
+		sv := servers[at]
 		b.arm(h, sv, s.Cwd, func() { b.changed(s.ID, h) })
 	}
 	if before != nil {
@@ -158,6 +178,13 @@ func (b *Box) Supply(ctx context.Context, s session.Session, servers []Server) e
 	b.configure(next, s)
 	b.sessions[s.ID] = next
 	return nil
+}
+
+func (b *Box) takes(ctx context.Context, id session.SessionID) (takes, others bool, err error) {
+	if b.Takes == nil {
+		return true, false, nil
+	}
+	return b.Takes(ctx, id)
 }
 
 // faulty says why a definition cannot be used.
@@ -316,9 +343,12 @@ func (b *Box) changed(id session.SessionID, h *held) {
 func (b *Box) store(ctx context.Context, id session.SessionID, bu *bundle) {
 	b.storing.Lock()
 	defer b.storing.Unlock()
+	if takes, _, err := b.takes(ctx, id); err != nil || !takes {
+		return // what is stored is the owner's
+	}
 	b.mu.Lock()
 	var defs []session.ServerDef
-	dirty := false
+	dirty := bu.unsaved
 	for _, h := range bu.servers {
 		if h.config {
 			continue
@@ -344,6 +374,7 @@ func (b *Box) store(ctx context.Context, id session.SessionID, bu *bundle) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	bu.unsaved = false
 	for _, h := range bu.servers {
 		if i := slices.IndexFunc(defs, func(d session.ServerDef) bool { return d.Name == h.name }); i >= 0 && !h.config {
 			h.def = defs[i]

@@ -48,9 +48,12 @@ func (b *Box) ready(ctx context.Context, s session.Session) []*held {
 		return nil // logged by Warm
 	}
 	b.mu.Lock()
-	servers, wait := slices.Clone(bu.servers), !bu.waited
+	servers, wait, unsaved := slices.Clone(bu.servers), !bu.waited, bu.unsaved
 	bu.waited = true
 	b.mu.Unlock()
+	if unsaved { // the session has come here since
+		b.store(ctx, s.ID, bu)
+	}
 	if wait {
 		limited, cancel := context.WithTimeout(ctx, offerWait)
 		defer cancel()

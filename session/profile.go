@@ -1,0 +1,108 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Profile is what work runs with. Provider, name, origin and credential decide whether another process may go on with it; Env is the
+// digest of the environment for its commands, which any process can give them.
+type Profile struct {
+	Provider   string `json:"provider,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Origin     string `json:"origin,omitempty"`
+	Credential string `json:"credential,omitempty"`
+	Env        string `json:"env,omitempty"`
+}
+
+// Fits tells whether a process that has here may go on with work that runs with p. Work that has nothing yet goes on with any model.
+func (p Profile) Fits(here Profile) bool {
+	if p.Provider == "" || here.Provider == "" {
+		return here.Provider != ""
+	}
+	return p.endpoint() == here.endpoint()
+}
+
+func (p Profile) endpoint() Profile {
+	p.Env = ""
+	return p
+}
+
+// Or fills in what p does not say.
+func (p Profile) Or(q Profile) Profile {
+	env := cmp.Or(p.Env, q.Env)
+	if p.Provider == "" {
+		p = q
+	}
+	p.Env = env
+	return p
+}
+
+// String names the model and the host of its endpoint; never the key.
+func (p Profile) String() string {
+	if p.Provider == "" {
+		return "no model"
+	}
+	text := p.Provider + "/" + p.Name
+	if u, err := url.Parse(p.Origin); err == nil && u.Host != "" {
+		text += " at " + u.Host
+	}
+	return text
+}
+
+// against is p for somebody who knows here: it says so when only the key differs.
+func (p Profile) against(here Profile) string {
+	if p.Credential != here.Credential && p.String() == here.String() {
+		return p.String() + " and another key"
+	}
+	return p.String()
+}
+
+// Differs says for what work waits that cannot go on here.
+func Differs(work, here Profile) string {
+	return fmt.Sprintf("%s It began with %s; here is %s.", Diagnostics[CodeEnvironment].Sentence, work.against(here), here)
+}
+
+// Here is what work runs with that begins in this process. Without a model only the environment is set; a passive instance has nothing.
+func (e *Engine) Here() Profile {
+	if e.Passive {
+		return Profile{}
+	}
+	p := Profile{Env: e.Environment.Digest}
+	if m, err := e.Model(); err == nil {
+		id := m.Identity()
+		p.Provider, p.Name, p.Origin, p.Credential = id.Provider, id.Name, id.Origin, id.Credential
+	}
+	return p
+}
+
+// Bring is Here, with the environment on record: whoever stores the profile calls it in the same transaction.
+func (e *Engine) Bring(tx Tx, now time.Time) (Profile, error) {
+	p := e.Here()
+	if p.Env == "" {
+		return p, nil
+	}
+	return p, tx.PutEnvironment(e.Environment, now)
+}
+
+// GoOnHere makes a run go on with what this process has, because a person says so in its client. One line tells when that is something else.
+// A passive instance and one without a model change nothing.
+func (e *Engine) GoOnHere(tx Tx, id RunID, now time.Time) error {
+	here, err := e.Bring(tx, now)
+	if err != nil || here.Provider == "" {
+		return err
+	}
+	r, err := tx.Run(id)
+	if err != nil {
+		return err
+	}
+	before := r.Profile
+	r.Profile, r.Client = here, e.Self.ID
+	if err := tx.UpdateRun(r, now); err != nil || before.Provider == "" || before.Fits(here) {
+		return err
+	}
+	text := fmt.Sprintf("It goes on with %s here; it began with %s.", here, before.against(here))
+	return tx.InsertItem(&Item{ID: ItemID(e.NewID()), Session: r.Session, Kind: ItemMarker, State: ItemComplete, Body: ItemBody{Text: text}, CreatedAt: now})
+}
