@@ -71,6 +71,15 @@ const (
 // said tells whether a person has decided.
 func (r Redo) said() bool { return r == RedoFromHere || r == RedoAll }
 
+// Auto is whether work goes on by itself whose process is gone.
+type Auto string
+
+const (
+	AutoGoes     Auto = "goes"
+	AutoOff      Auto = "off"      // not here, or not in this session
+	AutoAttached Auto = "attached" // once a client opens the session, and none has
+)
+
 // Facts is all that Decide looks at.
 type Facts struct {
 	Desired   session.Desired
@@ -84,6 +93,7 @@ type Facts struct {
 	Calls     Calls
 	Streaming bool // an answer was being received
 	Redo      Redo
+	Auto      Auto
 }
 
 // Action is what is to be done.
@@ -114,6 +124,10 @@ func Decide(f Facts) Decision {
 		return Decision{Leave, "R1 the user stopped it", session.CodeNone}
 	case f.Closed:
 		return Decision{Wait, "R2 the client closed the session", session.CodeClosedByClient}
+	case f.Auto == AutoOff:
+		return Decision{Wait, "R20 recovery is off", session.CodeRecoveryOff}
+	case f.Auto == AutoAttached:
+		return Decision{Wait, "R21 nobody has the session open", session.CodeNotAttached}
 	case f.Approval == Pending && f.Calls != CallsUnknown && f.Calls != CallsUnseen && f.Calls != CallsLive:
 		return Decision{Wait, "R3 a question is open", session.CodeApproval}
 	case f.Directory == DirMissing:

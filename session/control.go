@@ -25,6 +25,7 @@ func (e *Engine) Draft(s Session) (Session, error) {
 	if s.Identity, err = e.Workspace.Identity(s.Cwd); err != nil {
 		return s, fmt.Errorf("look at the working directory: %w", err)
 	}
+	s.WorkTree = e.Workspace.Root(s.Cwd)
 	if !e.Passive {
 		s.Profile = e.profile()
 	}
@@ -106,6 +107,7 @@ func (e *Engine) recheck(id SessionID) {
 	e.mu.Unlock()
 	if a != nil {
 		a.askRecheck()
+		e.wake(id)
 	}
 }
 
@@ -200,6 +202,9 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 					return err
 				}
 			}
+		}
+		if _, err := lift(tx, id, now); err != nil { // a new message is new authority
+			return err
 		}
 		if in.Uncancel != "" {
 			if err := e.Hooks.Uncancelled(tx, id, in.Uncancel, now); err != nil {
@@ -364,6 +369,16 @@ func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error
 		p.State, p.Option, p.AnsweredBy, p.AnsweredAt = ApprovalAnswered, option, e.Self.ID, now
 		if err := tx.UpdateApproval(p, now); err != nil {
 			return err
+		}
+		if r, err := tx.Run(p.Run); err != nil {
+			return err
+		} else if r.Left { // the answer is a person's word on it
+			if r.Left = false; heldBack(r.ReasonCode) {
+				r.Phase, r.ReasonCode, r.Reason = PhaseQueued, CodeNone, ""
+			}
+			if err := tx.UpdateRun(r, now); err != nil {
+				return err
+			}
 		}
 		return tx.InsertCommand(Command{ID: e.NewID(), Session: p.Session, Kind: CommandAnswer, Ref: string(id), Instance: e.Self.ID, At: now})
 	})

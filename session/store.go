@@ -32,7 +32,7 @@ type Tx interface {
 	Instances() ([]InstanceRow, error)
 	// Lost tells whether an instance is provably dead and nobody has taken over from it yet.
 	Lost(InstanceID) bool
-	// DeleteInstance removes the row, its attachments and its ownerships.
+	// DeleteInstance removes the row, its attachments, places and ownerships, and marks the work that it leaves behind.
 	DeleteInstance(InstanceID) error
 
 	InsertSession(Session) error
@@ -51,6 +51,17 @@ type Tx interface {
 	Attach(InstanceID, SessionID, time.Time) error
 	Detach(InstanceID, SessionID) error
 	Attached(SessionID) ([]InstanceID, error)
+
+	// Queue lists every place in the queue, Holding those that hold a slot or a work tree, Place that of a session.
+	Queue() ([]Place, error)
+	Holding() ([]Place, error)
+	Place(SessionID) (Place, error)
+	PutPlace(Place) error
+	DropPlace(SessionID) error
+	// Serve records that work of the session begins.
+	Serve(SessionID, time.Time) error
+	// Standings says of every session of an instance whether anything about it has changed.
+	Standings(InstanceID) ([]Standings, error)
 
 	// Announce appends an event.
 	Announce(id SessionID, kind EventKind, ref string, at time.Time) (int64, error)
