@@ -144,19 +144,3 @@ func (t *turn) claim(ctx context.Context) error {
 	}
 	return err
 }
-
-// giveBack frees a slot that came to nothing: the run was not admitted, and no other commit has freed it.
-func (t *turn) giveBack(ctx context.Context) error {
-	if !t.slot {
-		return nil
-	}
-	var p Place
-	err := t.e.Store.Read(ctx, func(tx Tx) (err error) { p, err = tx.Place(t.a.id); return err })
-	if errors.Is(err, ErrNotFound) || err == nil && (p.Run != t.run.ID || p.Instance != t.e.Self.ID) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look at the queue: %w", err)
-	}
-	return t.commit(ctx, "queue.left", func(tx Tx) error { return tx.DropPlace(t.a.id) })
-}

@@ -197,17 +197,19 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if orphan || verdict.Rule != "" {
 		point = "recovery.decided"
 	}
-	if err := t.commit(ctx, point, func(tx Tx) error { return t.admit(tx, last, verdict, observed) }); err != nil {
+	if err := t.commit(ctx, point, func(tx Tx) error {
+		if err := t.admit(tx, last, verdict, observed); err != nil || t.att.ID != "" || !t.slot {
+			return err
+		}
+		return tx.DropPlace(t.a.id) // the slot came to nothing
+	}); err != nil {
 		return false, err
 	}
 	if t.queued {
 		return false, errQueued
 	}
 	delete(t.a.inherited, t.run.ID)
-	if t.att.ID == "" {
-		return false, t.giveBack(ctx)
-	}
-	return true, nil
+	return t.att.ID != "", nil
 }
 
 // needsRecovery tells whether it has to be found out how the run goes on.

@@ -218,7 +218,11 @@ func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 		if err != nil {
 			return v, err
 		}
-		if v.Lost = s.Owner == "" || tx.Lost(s.Owner); v.Lost && v.Note == "" {
+		last, err := tx.LastAttempt(e.Run)
+		if err != nil {
+			return v, err
+		}
+		if v.Lost = s.Owner == "" || last.Generation != s.Generation || tx.Lost(s.Owner); v.Lost && v.Note == "" {
 			v.Note = "It was going on when its process ended. What became of it is found out by the next process that executes."
 		}
 	}

@@ -27,7 +27,6 @@ var Points = []string{
 	"owner.takeover",
 	"prompt.accepted",
 	"queue.joined",
-	"queue.left",
 	"recovery.decided",
 	"recovery.set",
 	"redo.accepted",

@@ -13,8 +13,9 @@ CREATE TABLE queue (
 CREATE INDEX queue_instance ON queue (instance);
 CREATE INDEX queue_run ON queue (run);
 
--- What waits for anything else, rests or has ended holds no place; between two turns a run goes to the end of the line.
-CREATE TRIGGER queue_left AFTER UPDATE OF phase, desired ON runs WHEN NEW.phase IN ('waiting', 'ended') OR NEW.desired <> 'run' BEGIN
+-- What waits for anything else, rests or has ended holds no place. A stop frees it when the work has ended, not when it is stored. Between
+-- two turns a run goes to the end of the line.
+CREATE TRIGGER queue_left AFTER UPDATE OF phase, desired ON runs WHEN NEW.phase IN ('waiting', 'ended') OR NEW.desired <> 'run' AND NEW.phase <> 'working' BEGIN
   DELETE FROM queue WHERE run = NEW.id;
 END;
 CREATE TRIGGER queue_turned AFTER UPDATE OF phase ON runs WHEN OLD.phase = 'working' AND NEW.phase = 'queued' AND NEW.desired = 'run' BEGIN
