@@ -229,7 +229,9 @@ func commandsUpdate() update {
 			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "all, for every session"}}},
 		{Name: "diff", Description: "Show what the last turn changed", Input: turn},
 		{Name: "redo", Description: "Put back what stalled work changed, and begin it again"},
-		{Name: "retry", Description: "Let stalled work go on as it is"},
+		{Name: "retry", Description: "Let work that waits for your word go on as things are"},
+		{Name: "recovery", Description: "Say what is done by itself with work of this session whose process is gone",
+			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "always, attached, off or default"}}},
 		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }

@@ -344,7 +344,11 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		if p.SparesStops && stoppedByUser(g) {
 			return ErrStoppedByUser
 		}
-		if g.Status != Paused && g.Status != Blocked {
+		run, err := tx.Run(g.Run)
+		if err != nil {
+			return err
+		}
+		if g.Status != Paused && g.Status != Blocked && !leftBehind(run) {
 			return &NotAllowedError{p.Action, g.Status, "it is running"}
 		}
 	case "retry":
@@ -503,6 +507,7 @@ func want(tx Tx, g Goal, d session.Desired, now time.Time) error {
 	case run.Phase == session.PhaseWaiting:
 		run.Phase = session.PhaseQueued
 	}
+	run.Left = run.Left && d != session.DesiredRun // a person's word that it goes on
 	run.ReasonCode, run.Reason, run.Deaths, run.Faults, run.RetryAt = session.CodeNone, "", 0, 0, time.Time{}
 	if d != session.DesiredRun {
 		run.ReasonCode = g.ReasonCode
@@ -511,6 +516,11 @@ func want(tx Tx, g Goal, d session.Desired, now time.Time) error {
 		}
 	}
 	return tx.UpdateRun(run, now)
+}
+
+// leftBehind tells whether a run waits for a person's word because its process is gone.
+func leftBehind(r session.Run) bool {
+	return r.Phase == session.PhaseWaiting && (r.ReasonCode == session.CodeRecoveryOff || r.ReasonCode == session.CodeNotAttached)
 }
 
 // voidRun takes back what was allowed for a run and not done.

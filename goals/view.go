@@ -205,6 +205,11 @@ func view(tx Tx, id string, history bool) (View, error) {
 		return View{}, err
 	}
 	v.place(g, sess, runs, approvals)
+	if last := runs[len(runs)-1]; v.ReasonCode == session.CodeSlot || v.ReasonCode == session.CodeWorktreeBusy {
+		if v.ReasonCode, v.Reason, err = session.WhyInLine(tx, last); err != nil {
+			return View{}, err
+		}
+	}
 	if (v.Phase == string(session.PhaseWorking) || v.Phase == string(session.PhaseQueued) || v.Phase == "verifying") && tx.Lost(sess.Owner) {
 		v.wait(session.CodeOwnerLost)
 	}
@@ -227,7 +232,7 @@ func (v *View) place(g Goal, sess session.Session, runs []session.Run, approvals
 		if run.Kind == session.RunVerification {
 			v.Phase = "verifying"
 		}
-		if run.Phase == session.PhaseWaiting && run.ReasonCode != session.CodeNone {
+		if (run.Phase == session.PhaseWaiting || session.InLine(run)) && run.ReasonCode != session.CodeNone {
 			v.ReasonCode, v.Reason = run.ReasonCode, run.Reason
 		}
 		for _, p := range approvals {
@@ -241,7 +246,7 @@ func (v *View) place(g Goal, sess session.Session, runs []session.Run, approvals
 	}
 	v.CanEnd = !g.Status.Ended()
 	v.CanPause = g.Status == Active
-	v.CanResume = g.Status == Paused || g.Status == Blocked
+	v.CanResume = g.Status == Paused || g.Status == Blocked || g.Status == Active && leftBehind(run)
 	v.CanVerify = g.Status == Active && v.Phase != "verifying"
 	v.CanRetry = g.Status == Blocked || g.Status == Active && run.Phase == session.PhaseWaiting && v.ReasonCode != session.CodeApproval
 	v.NextAction = NextAction{Owner: "agent", Allowed: []string{}}

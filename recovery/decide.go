@@ -72,6 +72,15 @@ const (
 // said tells whether a person has decided.
 func (r Redo) said() bool { return r == RedoFromHere || r == RedoAll }
 
+// Auto is whether work goes on by itself whose process is gone.
+type Auto string
+
+const (
+	AutoGoes     Auto = "goes"
+	AutoOff      Auto = "off"      // not here, or not in this session
+	AutoAttached Auto = "attached" // once a client opens the session, and none has
+)
+
 // Facts is all that Decide looks at.
 type Facts struct {
 	Desired   session.Desired
@@ -85,6 +94,7 @@ type Facts struct {
 	Calls     Calls
 	Streaming bool // an answer was being received
 	Redo      Redo
+	Auto      Auto
 }
 
 // Action is what is to be done.
@@ -115,6 +125,10 @@ func Decide(f Facts) Decision {
 		return Decision{Leave, "R1 the user stopped it", session.CodeNone}
 	case f.Closed:
 		return Decision{Wait, "R2 the client closed the session", session.CodeClosedByClient}
+	case f.Auto == AutoOff:
+		return Decision{Wait, "R20 recovery is off", session.CodeRecoveryOff}
+	case f.Auto == AutoAttached:
+		return Decision{Wait, "R21 nobody has the session open", session.CodeNotAttached}
 	case f.Approval == Pending && f.Calls != CallsUnknown && f.Calls != CallsUnseen && f.Calls != CallsLive:
 		return Decision{Wait, "R3 a question is open", session.CodeApproval}
 	case f.Directory == DirMissing:
@@ -146,7 +160,7 @@ func Decide(f Facts) Decision {
 	case f.Attempt == LostTry && f.Streaming:
 		return Decision{NewTurn, "R13 an answer was cut off", session.CodeNone}
 	case f.Attempt == HandedTry:
-		return Decision{Checkpoint, "R20 handed over between two steps", session.CodeNone}
+		return Decision{Checkpoint, "R22 handed over between two steps", session.CodeNone}
 	case f.Attempt == LostTry || f.Calls == CallsPlanned:
 		return Decision{Checkpoint, "R14 everything up to here is stored", session.CodeNone}
 	}

@@ -29,7 +29,9 @@ func every() []Facts {
 									for _, calls := range []Calls{CallsClosed, CallsPlanned, CallsLive, CallsUnseen, CallsUnknown} {
 										for _, streaming := range bools {
 											for _, redo := range []Redo{NoRedo, RedoProven, RedoConfirm, RedoFromHere, RedoAll} {
-												all = append(all, Facts{desired, closed, approval, dir, model, tools, loop, attempt, calls, streaming, redo})
+												for _, auto := range []Auto{AutoGoes, AutoOff, AutoAttached} {
+													all = append(all, Facts{desired, closed, approval, dir, model, tools, loop, attempt, calls, streaming, redo, auto})
+												}
 											}
 										}
 									}

@@ -57,6 +57,8 @@ func (Runner) Recover(ctx context.Context, in session.Inherited) (session.Verdic
 var modes = map[Action]session.AttemptMode{Reconnect: session.ModeReconnect, Checkpoint: session.ModeCheckpoint, NewTurn: session.ModeNewTurn,
 	First: session.ModeFirst, Turn: session.ModeTurn, Again: session.ModeNewTurn}
 
+var autos = map[session.Code]Auto{session.CodeRecoveryOff: AutoOff, session.CodeNotAttached: AutoAttached}
+
 // gathering is one look at a run.
 type gathering struct {
 	in        session.Inherited
@@ -64,6 +66,7 @@ type gathering struct {
 	open      []session.Item
 	approvals []session.Approval
 	streaming bool
+	held      session.Code // what holds back work that was left behind
 	findings  map[session.EffectID]session.Finding
 	now       session.Checkpoint // the work tree as the next attempt finds it
 	stalled   session.Stalled
@@ -90,6 +93,9 @@ func (g *gathering) load(ctx context.Context) error {
 		}
 		if g.approvals, err = tx.OpenApprovals(in.Session.ID); err != nil {
 			return fmt.Errorf("load questions: %w", err)
+		}
+		if g.held, err = in.Engine.HeldBack(tx, in.Session, in.Run); err != nil {
+			return fmt.Errorf("look whether it goes on by itself: %w", err)
 		}
 		reqs, err := tx.RequestsOf(in.Run.ID)
 		if err != nil {
@@ -154,7 +160,10 @@ func (g *gathering) facts(ctx context.Context) (Facts, error) {
 	in := g.in
 	redo, err := g.redo(ctx)
 	f := Facts{Redo: redo, Desired: in.Run.Desired, Closed: in.Session.Closed, Approval: NoQuestion, Directory: g.directory(), Model: g.model(), Tools: g.tools(ctx),
-		Attempt: NeverTried, Calls: CallsClosed, Streaming: g.streaming}
+		Attempt: NeverTried, Calls: CallsClosed, Streaming: g.streaming, Auto: autos[g.held]}
+	if f.Auto == "" {
+		f.Auto = AutoGoes
+	}
 	switch in.Last.State {
 	case "":
 	case session.AttemptInterrupted:
@@ -290,7 +299,10 @@ func (g *gathering) why(ctx context.Context, code session.Code) string {
 	switch code {
 	case session.CodeEnvironment:
 		return session.Differs(g.profile(), g.in.Engine.Here())
-	case session.CodeDirectoryMissing, session.CodeWorkspaceChanged:
+	case session.CodeWorkspaceChanged:
+		now, _ := g.in.Engine.Workspace.Identity(g.in.Session.Cwd) // it is there, or the code would be another
+		return fmt.Sprintf("%s %s (%s)", d.Sentence, changed(g.in.Session.Identity, now), g.in.Session.Cwd)
+	case session.CodeDirectoryMissing:
 		return d.Sentence + " (" + g.in.Session.Cwd + ")"
 	case session.CodeServerMissing:
 		return d.Sentence + " (" + g.missing(ctx) + ")"
@@ -303,6 +315,30 @@ func (g *gathering) why(ctx context.Context, code session.Code) string {
 		}
 	}
 	return d.Sentence
+}
+
+// changed says in words what differs between two identities of a directory: the directory itself, or what HEAD names in it.
+func changed(before, now string) string {
+	dir, ref, _ := strings.Cut(before, " ")
+	dirNow, refNow, _ := strings.Cut(now, " ")
+	var parts []string
+	if dir != dirNow {
+		parts = append(parts, "Another directory is in its place.")
+	}
+	if ref != refNow {
+		parts = append(parts, fmt.Sprintf("It was on %s and is on %s now.", onRef(ref), onRef(refNow)))
+	}
+	return strings.Join(append(parts, "/retry goes on in it as it is now; it also goes on when it is as it was."), " ")
+}
+
+func onRef(ref string) string {
+	switch ref {
+	case "no git":
+		return "no git branch"
+	case "detached":
+		return "no branch (a detached HEAD)"
+	}
+	return strings.TrimPrefix(ref, "refs/heads/")
 }
 
 // note tells the next turn what never started, what is unknown, what is known after all, and what the work tree looks like now.

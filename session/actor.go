@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type actor struct {
 	// inherited holds the runs that were there when this ownership began and have not been decided on yet. Loop goroutine only.
 	inherited map[RunID]bool
 	started   bool
+	begun     bool               // its goroutine runs; guarded by the engine
 	timers    map[RunID]sighting // waits for a time, since when this process has seen them. Loop goroutine only.
 }
 
@@ -75,6 +77,7 @@ func (a *actor) loop() {
 	}
 	backoff := 50 * time.Millisecond
 	for a.ctx.Err() == nil {
+		a.e.unpark(a.id)
 		run, due, err := a.pick()
 		if err == nil {
 			var gone bool
@@ -88,6 +91,8 @@ func (a *actor) loop() {
 		switch {
 		case errors.Is(err, errHanded):
 			return
+		case errors.Is(err, errQueued):
+			a.standInLine()
 		case errors.Is(err, ErrFenced):
 			a.e.Log.Warn().Str("session_id", string(a.id)).Msg("another owner has the session; stopping")
 			return
@@ -122,12 +127,40 @@ func (a *actor) idle(due time.Time) {
 	}
 }
 
+// standInLine parks the session. Whatever changed since it was put in line is noticed by the look that follows.
+func (a *actor) standInLine() {
+	at := Standings{Session: a.id}
+	err := a.e.Store.Read(a.ctx, func(tx Tx) error {
+		s, err := tx.Session(a.id)
+		if err != nil {
+			return err
+		}
+		if open, err := tx.OpenRuns(a.id); err != nil || slices.ContainsFunc(open, func(r Run) bool { return r.Desired == DesiredCancelled }) {
+			return err // there is something to do: the look finds that it has changed
+		}
+		at.Seq = s.LastSeq
+		all, err := tx.Attached(a.id)
+		at.Attached = len(all)
+		return err
+	})
+	if err == nil {
+		a.e.park(a, at)
+		a.e.serve(false)
+	}
+}
+
 // pick returns the run to work on, or when to look again. User input goes before Goals.
 func (a *actor) pick() (*Run, time.Time, error) {
 	var runs []Run
 	var approvals []Approval
+	moved := map[RunID]bool{} // what held them is gone
+	var there []Run           // held by the directory
+	var s Session
 	err := a.e.Store.Read(a.ctx, func(tx Tx) (err error) {
 		if runs, err = tx.OpenRuns(a.id); err != nil {
+			return err
+		}
+		if there, s, err = a.look(tx, runs, moved); err != nil {
 			return err
 		}
 		approvals, err = tx.OpenApprovals(a.id)
@@ -135,6 +168,10 @@ func (a *actor) pick() (*Run, time.Time, error) {
 	})
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("look for work: %w", err)
+	}
+	for _, r := range there {
+		now, gone := a.e.Workspace.Identity(s.Cwd)
+		moved[r.ID] = gone == nil && now == s.Identity
 	}
 	recheck := a.takeRecheck()
 	if !a.started {
@@ -154,42 +191,78 @@ func (a *actor) pick() (*Run, time.Time, error) {
 			return &r, time.Time{}, nil // what the user stopped is closed first: work that waits for an answer must not hold that up
 		}
 	}
-	var due time.Time
+	due := a.due(runs)
 	held := false // by a prompt in the middle of which a question is open: what came after it waits, as it did before a restart
 	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
 		for _, r := range runs {
 			if r.Kind != kind || held && r.Desired == DesiredRun {
 				continue
 			}
-			ready, later := a.ready(r, recheck, answered[r.ID] || !asked[r.ID])
-			if ready {
-				return &r, time.Time{}, nil
+			if a.ready(r, recheck, moved[r.ID], answered[r.ID] || !asked[r.ID]) {
+				return &r, due, nil
 			}
 			held = held || kind == RunPrompt && r.Phase == PhaseWaiting && r.ReasonCode == CodeApproval
-			if !later.IsZero() && (due.IsZero() || later.Before(due)) {
-				due = later
-			}
 		}
 	}
 	return nil, due, nil
 }
 
-// ready tells whether a run can be worked on now, or when.
-func (a *actor) ready(r Run, recheck, answered bool) (bool, time.Time) {
+// look finds the runs that were held up by what is no longer so, and those that wait for a directory.
+func (a *actor) look(tx Tx, runs []Run, moved map[RunID]bool) (there []Run, s Session, err error) {
+	for _, r := range runs {
+		switch {
+		case r.Desired == DesiredPaused && a.wasThere(r.ID): // its lost attempt is to be closed
+			moved[r.ID], err = lostAttempt(tx, r.ID)
+		case r.Desired != DesiredRun || r.Phase != PhaseWaiting:
+		case heldBack(r.ReasonCode):
+			var code Code
+			if s, err = tx.Session(a.id); err == nil {
+				code, err = a.e.HeldBack(tx, s, r)
+			}
+			moved[r.ID] = code == CodeNone
+		case r.ReasonCode == CodeWorkspaceChanged, r.ReasonCode == CodeDirectoryMissing:
+			there = append(there, r)
+			s, err = tx.Session(a.id)
+		}
+		if err != nil {
+			return nil, s, err
+		}
+	}
+	return there, s, nil
+}
+
+// wasThere tells whether a run is older than this ownership and has not been decided on.
+func (a *actor) wasThere(id RunID) bool { return !a.started || a.inherited[id] }
+
+// due is when the first of the waits for a time ends.
+func (a *actor) due(runs []Run) (due time.Time) {
+	for _, r := range runs {
+		if r.Desired != DesiredRun || r.Phase != PhaseWaiting || r.ReasonCode != CodeModelRetry {
+			continue
+		}
+		left := a.left(r)
+		if at := a.e.Now().Add(left); left > 0 && (due.IsZero() || at.Before(due)) {
+			due = at
+		}
+	}
+	return due
+}
+
+// ready tells whether a run can be worked on now.
+func (a *actor) ready(r Run, recheck, moved, answered bool) bool {
 	switch {
 	case r.Desired == DesiredPaused:
-		return a.inherited[r.ID] && r.Phase == PhaseWorking, time.Time{} // its lost attempt is to be closed
+		return a.inherited[r.ID] && moved
 	case r.Phase == PhaseQueued, r.Phase == PhaseWorking:
-		return true, time.Time{}
+		return true
 	case r.ReasonCode == CodeModelRetry:
-		left := a.left(r)
-		return left <= 0, a.e.Now().Add(left)
+		return a.left(r) <= 0
 	case r.ReasonCode == CodeApproval:
-		return answered || a.inherited[r.ID], time.Time{}
+		return answered || a.inherited[r.ID]
 	case r.ReasonCode == CodeVerifying:
-		return false, time.Time{}
+		return false
 	}
-	return recheck, time.Time{}
+	return recheck || moved
 }
 
 // execute works on one run until its attempt ends, passing on what controls ask for meanwhile.
@@ -207,7 +280,11 @@ func (a *actor) execute(r Run) error {
 			if errors.Is(err, errHanded) {
 				return err
 			}
-			return errors.Join(err, a.confirm(t))
+			err = errors.Join(err, a.confirm(t))
+			if t.slot {
+				a.e.serve(true)
+			}
+			return err
 		case <-a.wake:
 		case <-tick.C:
 			if t.pulse.still(a.e.Stall) {

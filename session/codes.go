@@ -30,6 +30,8 @@ const (
 	CodeOwnerLost        Code = "owner_lost"
 	CodeServerMissing    Code = "mcp_server_missing"
 	CodeStalled          Code = "stalled"
+	CodeSlot             Code = "waiting_for_slot"
+	CodeWorktreeBusy     Code = "worktree_busy"
 )
 
 // Diagnostic is what a code means and who can do what about it.
@@ -47,8 +49,8 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeUserCancelled:    {"You stopped it.", "user", []string{"resume", "end"}},
 	CodeUserEnded:        {"You ended it.", "user", nil},
 	CodeClosedByClient:   {"The editor closed the session; it goes on when the session is opened again.", "user", []string{"open", "end"}},
-	CodeRecoveryOff:      {"Automatic recovery is off.", "user", []string{"resume", "end"}},
-	CodeNotAttached:      {"Recovery waits until an editor opens the session.", "user", []string{"open", "end"}},
+	CodeRecoveryOff:      {"Its process is gone, and work that was left behind is not taken up by itself here.", "user", []string{"retry", "resume", "end"}},
+	CodeNotAttached:      {"Its process is gone; it goes on when an editor opens the session.", "user", []string{"open", "retry", "resume", "end"}},
 	CodeCrashLoop:        {"The process died twice in a row at this point without progress.", "user", []string{"redo", "retry", "end"}},
 	CodeDirectoryMissing: {"The working directory is not there.", "user", []string{"retry", "end"}},
 	CodeWorkspaceChanged: {"The working directory is no longer the one the work began in.", "user", []string{"retry", "end"}},
@@ -65,5 +67,7 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeOwnerLost:        {"The process that worked on it is gone; the next process that executes goes on with it.", "user", []string{"open", "work", "end"}},
 	CodeServerMissing:    {"A tool needs an MCP server that only the editor can supply again.", "user", []string{"open", "pause", "end"}},
 	CodeStalled:          {"It did nothing for too long, and a person says whether what it changed is put back first.", "user", []string{"redo", "retry", "end"}},
+	CodeSlot:             {"As many runs work unattended as may; it goes on when one of them ends, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
+	CodeWorktreeBusy:     {"Another session works unattended in the same work tree; it goes on when that one is done, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
 	CodeRecoveryUnread:   {"The recorded state of this work could not be read.", "user", []string{"retry", "end"}},
 }

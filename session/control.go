@@ -25,7 +25,7 @@ func (e *Engine) Draft(s Session) (Session, error) {
 	if s.Identity, err = e.Workspace.Identity(s.Cwd); err != nil {
 		return s, fmt.Errorf("look at the working directory: %w", err)
 	}
-	s.Profile = e.Here()
+	s.Profile, s.WorkTree = e.Here(), e.Workspace.Root(s.Cwd)
 	return s, nil
 }
 
@@ -84,7 +84,7 @@ func (e *Engine) Open(ctx context.Context, id SessionID, roots []string) (Sessio
 			return err
 		}
 		if s.Owner == "" && !takes {
-			if err := e.park(tx, waiting, e.Now()); err != nil {
+			if err := e.setAside(tx, waiting, e.Now()); err != nil {
 				return err
 			}
 		}
@@ -121,6 +121,7 @@ func (e *Engine) recheck(id SessionID) {
 	e.mu.Unlock()
 	if a != nil {
 		a.askRecheck()
+		e.wake(id)
 	}
 }
 
@@ -213,6 +214,9 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 				return err
 			}
 			run.Client = e.Self.ID
+		}
+		if _, err := lift(tx, id, now); err != nil { // a new message is new authority
+			return err
 		}
 		if in.Uncancel != "" {
 			if err := e.Hooks.Uncancelled(tx, id, in.Uncancel, now); err != nil {
@@ -377,6 +381,16 @@ func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error
 		p.State, p.Option, p.AnsweredBy, p.AnsweredAt = ApprovalAnswered, option, e.Self.ID, now
 		if err := tx.UpdateApproval(p, now); err != nil {
 			return err
+		}
+		if r, err := tx.Run(p.Run); err != nil {
+			return err
+		} else if r.Left { // the answer is a person's word on it
+			if r.Left = false; heldBack(r.ReasonCode) {
+				r.Phase, r.ReasonCode, r.Reason = PhaseQueued, CodeNone, ""
+			}
+			if err := tx.UpdateRun(r, now); err != nil {
+				return err
+			}
 		}
 		return tx.InsertCommand(Command{ID: e.NewID(), Session: p.Session, Kind: CommandAnswer, Ref: string(id), Instance: e.Self.ID, At: now})
 	})

@@ -113,6 +113,8 @@ type Reattacher interface {
 type Workspace interface {
 	// Identity names the directory itself.
 	Identity(cwd string) (string, error)
+	// Root names what the directory belongs to: the top of its git work tree, or the directory itself.
+	Root(cwd string) string
 	// Snapshot records the work tree as a git tree, the zero Checkpoint without git.
 	Snapshot(ctx context.Context, cwd string) (Checkpoint, error)
 	// Keep gives a recorded tree a name of its own, so that it stays.
@@ -156,6 +158,8 @@ type Config struct {
 	Recoverer   Recoverer
 	Workspace   Workspace
 	Toolbox     Toolbox             // tools of external servers; nil for none
+	Working     int                 // runs that work unattended at once, over all processes; 0 is WorkingDefault
+	Auto        Auto                // what is done by itself with work whose process is gone; "" is AutoAlways
 	Passive     bool                // this instance only writes controls: it owns nothing and executes nothing
 	Poke        func(ids ...string) // rings other instances
 	Stall       time.Duration       // how long an attempt may do nothing; 0 is StallAfter
@@ -183,6 +187,8 @@ type Engine struct {
 	admitted chan struct{}
 	once     sync.Once
 	closed   bool
+	parked   map[SessionID]Standings // sessions that wait for their turn, and how they stood then
+	offers   map[SessionID]offer
 
 	client atomic.Pointer[Client] // who this process works for
 
@@ -195,7 +201,10 @@ func NewEngine(c Config) *Engine {
 	if c.Stall <= 0 {
 		c.Stall = StallAfter
 	}
-	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, admitted: make(chan struct{})}
+	if c.Working < 1 {
+		c.Working = WorkingDefault
+	}
+	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, parked: map[SessionID]Standings{}, admitted: make(chan struct{})}
 }
 
 // Admit opens the gate for paid work.
@@ -221,10 +230,13 @@ func (e *Engine) Subscribe(id SessionID) *Subscription { return e.bus.subscribe(
 func (e *Engine) Ring() {
 	e.bus.wakeAll()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, a := range e.actors {
-		a.ring()
+	for id, a := range e.actors {
+		if _, parked := e.parked[id]; !parked {
+			a.ring()
+		}
 	}
+	e.mu.Unlock()
+	e.serve(false)
 }
 
 // Changed is for those who commit to the store directly: it tells everybody concerned.
@@ -233,13 +245,8 @@ func (e *Engine) Changed(id SessionID) { e.changed(id) }
 // changed tells this process and the others concerned that a session's log has grown.
 func (e *Engine) changed(id SessionID) {
 	e.bus.publish(id, Live{Wake: true})
-	e.mu.Lock()
-	a := e.actors[id]
-	e.mu.Unlock()
-	if a != nil {
-		a.ring()
-	}
-	if e.Poke == nil || !e.shared() && a != nil {
+	e.wake(id)
+	if e.Poke == nil || !e.shared() && e.Owns(id) {
 		return
 	}
 	var ids []string
@@ -296,7 +303,8 @@ func (e *Engine) Own(id SessionID, generation int64) {
 	}
 	a := newActor(e, id, generation)
 	e.actors[id] = a
-	e.wg.Go(a.loop)
+	delete(e.parked, id)
+	e.begin(a)
 }
 
 // Owns tells whether this instance executes the session.
@@ -312,7 +320,8 @@ func (e *Engine) Rests(id SessionID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a := e.actors[id]
-	return a == nil || a.rests.Load()
+	_, parked := e.parked[id]
+	return a == nil || parked || a.rests.Load()
 }
 
 func (e *Engine) forget(a *actor) {
@@ -320,6 +329,7 @@ func (e *Engine) forget(a *actor) {
 	defer e.mu.Unlock()
 	if e.actors[a.id] == a {
 		delete(e.actors, a.id)
+		delete(e.parked, a.id)
 	}
 }
 
@@ -327,6 +337,11 @@ func (e *Engine) forget(a *actor) {
 func (e *Engine) release(id SessionID, cause error) {
 	e.mu.Lock()
 	a := e.actors[id]
+	if a != nil && !a.begun {
+		delete(e.actors, id)
+		delete(e.parked, id)
+		a = nil
+	}
 	e.mu.Unlock()
 	if a == nil {
 		return
@@ -337,11 +352,7 @@ func (e *Engine) release(id SessionID, cause error) {
 
 // TakeDead takes over what a provably dead instance owned. The caller holds the dead one's lock.
 func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
-	type taken struct {
-		id  SessionID
-		gen int64
-	}
-	var got []taken
+	var got []gained
 	var left []SessionID
 	err := e.Store.Commit(ctx, "owner.takeover", func(tx Tx) error {
 		got, left = nil, nil
@@ -375,17 +386,17 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 				return err
 			}
 			if !ok { // it stays free for one that can
-				if err := e.park(tx, waiting, e.Now()); err != nil {
+				if err := e.setAside(tx, waiting, e.Now()); err != nil {
 					return err
 				}
 				left = append(left, id)
 				continue
 			}
-			gen, err := tx.Own(id, e.Self.ID)
+			g, err := e.gain(tx, id)
 			if err != nil {
 				return err
 			}
-			got = append(got, taken{id, gen})
+			got = append(got, g)
 		}
 		return nil
 	})
@@ -394,9 +405,8 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 	}
 	for _, t := range got {
 		e.Log.Info().Str("session_id", string(t.id)).Int64("generation", t.gen).Str("from", string(dead)).Msg("took over")
-		e.Own(t.id, t.gen)
-		e.changed(t.id)
 	}
+	e.own(got)
 	for _, id := range left {
 		e.changed(id)
 	}
@@ -432,17 +442,62 @@ func (e *Engine) TakeUnowned(ctx context.Context) (taken int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("find unowned work: %w", err)
 	}
-	for _, id := range ids {
-		owner, err := e.claim(ctx, id)
+	for len(ids) > 0 {
+		n := min(len(ids), claimAtOnce)
+		got, err := e.claimAll(ctx, ids[:n])
 		if err != nil {
 			return taken, err
 		}
-		if owner == e.Self.ID {
-			taken++
-		}
+		taken += len(got)
+		ids = ids[n:]
 	}
 	return taken, nil
 }
+
+// claimAll makes this instance the owner of those of the sessions that nobody has and whose work can go on here.
+func (e *Engine) claimAll(ctx context.Context, ids []SessionID) (got []gained, err error) {
+	var aside []SessionID
+	err = e.Store.Commit(ctx, "owner.claim", func(tx Tx) error {
+		got, aside = nil, nil
+		for _, id := range ids {
+			s, err := tx.Session(id)
+			if err != nil {
+				return err
+			}
+			if s.Owner != "" {
+				continue
+			}
+			ok, waiting, err := e.goesOn(tx, id)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				if err := e.setAside(tx, waiting, e.Now()); err != nil {
+					return err
+				}
+				aside = append(aside, id)
+				continue
+			}
+			g, err := e.gain(tx, id)
+			if err != nil {
+				return err
+			}
+			got = append(got, g)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim sessions: %w", err)
+	}
+	e.own(got)
+	for _, id := range aside {
+		e.bus.publish(id, Live{Wake: true})
+	}
+	return got, nil
+}
+
+// claimAtOnce is how many sessions one transaction claims: others write in between.
+const claimAtOnce = 250
 
 // Adopt makes this instance the owner of a session that nobody owns, so that accepted work starts at once.
 func (e *Engine) Adopt(ctx context.Context, id SessionID) error {
@@ -480,7 +535,7 @@ func (e *Engine) claim(ctx context.Context, id SessionID) (InstanceID, error) {
 		}
 		if !ok {
 			parked = true
-			return e.park(tx, waiting, e.Now())
+			return e.setAside(tx, waiting, e.Now())
 		}
 		owner = e.Self.ID
 		gen, err = tx.Own(id, e.Self.ID)

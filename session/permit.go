@@ -218,6 +218,8 @@ func (c *call) await(ctx context.Context, p Approval) (Approval, error) {
 			return now, nil
 		case now.State == ApprovalConsumed:
 			return now, fmt.Errorf("question %s is %s: %w", p.ID, now.State, ErrStale)
+		case c.t.slot: // nobody is here to ask: a wait for a person holds no slot, and the answer goes on with the call
+			return now, &WaitError{Code: CodeApproval, Message: Diagnostics[CodeApproval].Sentence}
 		}
 		if c.t.yield.Load() {
 			return now, errYield

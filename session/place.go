@@ -137,8 +137,8 @@ func (e *Engine) Takes(ctx context.Context, id SessionID) (takes, others bool, e
 // shown tells whether it is on record already that a run waits for something.
 func (r Run) shown() bool { return r.Phase == PhaseWaiting }
 
-// park records of work that cannot go on here, and is in nobody's hands, for what it waits.
-func (e *Engine) park(tx Tx, runs []Run, now time.Time) error {
+// setAside records of work that cannot go on here, and is in nobody's hands, for what it waits.
+func (e *Engine) setAside(tx Tx, runs []Run, now time.Time) error {
 	here := e.Here()
 	for _, r := range runs {
 		if r.shown() {

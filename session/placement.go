@@ -48,21 +48,21 @@ type Placement struct {
 func Place(f PlaceFacts) Placement {
 	switch {
 	case f.State == PlaceIdle && f.Attached:
-		return Placement{Act: PlaceKeep, Rule: "P1 idle, and its window is here"}
+		return Placement{Act: PlaceKeep, Rule: "W1 idle, and its window is here"}
 	case f.State == PlaceIdle && f.Other != OtherNone:
-		return Placement{Act: PlaceHandOver, Rule: "P2 idle, and its only window is there"}
+		return Placement{Act: PlaceHandOver, Rule: "W2 idle, and its only window is there"}
 	case f.State == PlaceIdle:
-		return Placement{Act: PlaceKeep, Rule: "P3 idle, without a window"}
+		return Placement{Act: PlaceKeep, Rule: "W3 idle, without a window"}
 	case f.Fits && f.Attached:
-		return Placement{Act: PlaceKeep, Rule: "P4 it goes on here, and a window is here"}
+		return Placement{Act: PlaceKeep, Rule: "W4 it goes on here, and a window is here"}
 	case f.Fits && f.Other == OtherFits:
-		return Placement{Act: PlaceHandOver, Rule: "P5 the only window is there, where it can go on"}
+		return Placement{Act: PlaceHandOver, Rule: "W5 the only window is there, where it can go on"}
 	case f.Fits:
-		return Placement{Act: PlaceKeep, Rule: "P6 it goes on nowhere else"}
+		return Placement{Act: PlaceKeep, Rule: "W6 it goes on nowhere else"}
 	case f.Other == OtherFits:
-		return Placement{Act: PlaceHandOver, Rule: "P7 it goes on there and not here"}
+		return Placement{Act: PlaceHandOver, Rule: "W7 it goes on there and not here"}
 	case f.State == PlaceWorking:
-		return Placement{Act: PlaceWait, Rule: "P8 it goes on nowhere now"}
+		return Placement{Act: PlaceWait, Rule: "W8 it goes on nowhere now"}
 	}
-	return Placement{Act: PlaceLetGo, Rule: "P9 what fits is to find it free"}
+	return Placement{Act: PlaceLetGo, Rule: "W9 what fits is to find it free"}
 }

@@ -24,6 +24,7 @@ type Session struct {
 	Roots []string // the cwd first
 	// Identity names the directory itself (device, inode, and what HEAD names), so that a replaced one is noticed.
 	Identity   string
+	WorkTree   string // the top of what the directory belongs to; sessions of one tree share it
 	Title      string
 	Mode       Mode
 	Model      string  // as given on the command line, for example "openai/NAME"
@@ -31,7 +32,9 @@ type Session struct {
 	Owner      InstanceID
 	Generation int64
 	LastSeq    int64
-	Closed     bool // closed by the client: not a stop, but not continued by launch alone
+	Closed     bool      // closed by the client: not a stop, but not continued by launch alone
+	Served     time.Time // when work of it last began
+	Recovery   Auto      // what is done with inherited work; "" for what the configuration says
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 }
@@ -88,6 +91,7 @@ type Run struct {
 	Redo           Redo          // what a person said about waiting work; the next admission takes it
 	Profile        Profile       // what it goes on with; that of the client it came from
 	Client         InstanceID    // the process of that client, "" when none executes
+	Left           bool          // the process that had it is gone; an admission or a person's word takes that back
 	CreatedAt      time.Time
 	EndedAt        time.Time
 }

@@ -190,9 +190,21 @@ func (t *turn) rollback(ctx context.Context) error {
 }
 
 // ErrNotWaiting: nothing of the session waits for this word.
-var ErrNotWaiting = errors.New("nothing here has stalled or died in a circle; /undo takes back a turn that has ended")
+var ErrNotWaiting = errors.New("nothing here waits for that word; /undo takes back a turn that has ended")
 
-// Redo stores a person's word on work that stalled or died in a circle: from its entry, or as it is. It returns the run it is about.
+// takesWord tells whether a person's word moves work that waits with the code: that it begins again, or that it goes on as things are.
+func takesWord(c Code, how Redo) bool {
+	switch c {
+	case CodeStalled, CodeCrashLoop:
+		return true
+	case CodeWorkspaceChanged, CodeDirectoryMissing, CodeModelUnavailable, CodeRecoveryOff, CodeNotAttached:
+		return how == RedoKeep
+	}
+	return false
+}
+
+// Redo stores a person's word on work that waits for one: from its entry, or as it is. It returns the run it is about. A directory is
+// taken as it is now, and everything that was left behind in the session goes on, in order.
 func (e *Engine) Redo(ctx context.Context, id SessionID, how Redo) (RunID, error) {
 	var about RunID
 	identity := e.IdentityOf(ctx, id)
@@ -204,14 +216,14 @@ func (e *Engine) Redo(ctx context.Context, id SessionID, how Redo) (RunID, error
 		}
 		for _, r := range runs {
 			elsewhere := r.ReasonCode == CodeEnvironment && how == RedoKeep && r.Kind == RunPrompt
-			if r.Desired != DesiredRun || r.Phase != PhaseWaiting || r.ReasonCode != CodeStalled && r.ReasonCode != CodeCrashLoop && !elsewhere {
+			if r.Desired != DesiredRun || r.Phase != PhaseWaiting || !takesWord(r.ReasonCode, how) && !elsewhere {
 				continue
 			}
 			about = r.ID
-			r.Redo, r.Phase, r.ReasonCode, r.Reason, r.Deaths = how, PhaseQueued, CodeNone, "", 0
-			if elsewhere {
-				r.Redo = RedoNone
+			if r.ReasonCode == CodeStalled || r.ReasonCode == CodeCrashLoop {
+				r.Redo = how
 			}
+			r.Left, r.Phase, r.ReasonCode, r.Reason, r.Deaths = false, PhaseQueued, CodeNone, "", 0
 			r.ControlVersion++
 			if err := tx.UpdateRun(r, now); err != nil {
 				return err
@@ -220,6 +232,9 @@ func (e *Engine) Redo(ctx context.Context, id SessionID, how Redo) (RunID, error
 				return err
 			}
 			if err := Rebase(tx, id, identity, now); err != nil {
+				return err
+			}
+			if _, err := lift(tx, id, now); err != nil {
 				return err
 			}
 			return tx.InsertCommand(Command{ID: e.NewID(), Session: id, Kind: CommandGoal, Ref: string(r.ID), Instance: e.Self.ID, At: now})

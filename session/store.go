@@ -32,7 +32,7 @@ type Tx interface {
 	Instances() ([]InstanceRow, error)
 	// Lost tells whether an instance is provably dead and nobody has taken over from it yet.
 	Lost(InstanceID) bool
-	// DeleteInstance removes the row, its attachments and its ownerships.
+	// DeleteInstance removes the row, its attachments, places and ownerships, and marks the work that it leaves behind.
 	DeleteInstance(InstanceID) error
 
 	InsertSession(Session) error
@@ -56,6 +56,17 @@ type Tx interface {
 	// PutEnvironment stores an environment unless it is there.
 	PutEnvironment(Environment, time.Time) error
 	Environment(digest string) (Environment, error)
+
+	// Queue lists every place in the queue, Holding those that hold a slot or a work tree, Slot that of a session.
+	Queue() ([]Slot, error)
+	Holding() ([]Slot, error)
+	Slot(SessionID) (Slot, error)
+	PutSlot(Slot) error
+	DropSlot(SessionID) error
+	// Serve records that work of the session begins.
+	Serve(SessionID, time.Time) error
+	// Standings says of every session of an instance whether anything about it has changed.
+	Standings(InstanceID) ([]Standings, error)
 
 	// Announce appends an event.
 	Announce(id SessionID, kind EventKind, ref string, at time.Time) (int64, error)

@@ -33,6 +33,10 @@ type turn struct {
 	same      int            // how often in a row it came
 	asked     int            // model requests of this attempt
 
+	slot   bool   // it has one of the slots for unattended work
+	queued bool   // it found none
+	tree   string // the work tree that it may write
+
 	pulse *pulse
 	yield atomic.Bool
 	// handing is set when another process is to go on, which happens at the next safe point.
@@ -172,12 +176,18 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("load the run: %w", err)
 	}
+	t.tree = t.e.Workspace.Root(t.sess.Cwd)
 	verdict := Verdict{Mode: ModeTurn}
 	if last.ID == "" {
 		verdict.Mode = ModeFirst
 	}
 	orphan := last.State == AttemptRunning
-	if t.a.inherited[t.run.ID] || orphan || t.run.Phase == PhaseWaiting || last.State == AttemptStalled || t.run.Redo != RedoNone {
+	if t.run.ReasonCode == CodeSlot || t.run.ReasonCode == CodeWorktreeBusy || t.needsRecovery(orphan, last) {
+		if err := t.claim(ctx); err != nil {
+			return false, err
+		}
+	}
+	if t.needsRecovery(orphan, last) {
 		verdict, err = t.e.Recoverer.Recover(ctx, Inherited{Engine: t.e, Session: t.sess, Run: t.run, Last: last})
 		if err != nil {
 			return false, fmt.Errorf("decide recovery of run %s: %w", t.run.ID, err)
@@ -204,11 +214,24 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if orphan || verdict.Rule != "" {
 		point = "recovery.decided"
 	}
-	if err := t.commit(ctx, point, func(tx Tx) error { return t.admit(tx, last, verdict, observed) }); err != nil {
+	if err := t.commit(ctx, point, func(tx Tx) error {
+		if err := t.admit(tx, last, verdict, observed); err != nil || t.att.ID != "" || !t.slot {
+			return err
+		}
+		return tx.DropSlot(t.a.id) // the slot came to nothing
+	}); err != nil {
 		return false, err
+	}
+	if t.queued {
+		return false, errQueued
 	}
 	delete(t.a.inherited, t.run.ID)
 	return t.att.ID != "", nil
+}
+
+// needsRecovery tells whether it has to be found out how the run goes on.
+func (t *turn) needsRecovery(orphan bool, last Attempt) bool {
+	return t.a.inherited[t.run.ID] || orphan || t.run.Phase == PhaseWaiting || last.State == AttemptStalled || t.run.Redo != RedoNone
 }
 
 func (t *turn) driver() Driver {
@@ -233,6 +256,12 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	if open, err := tx.OpenUndos(t.a.id); err != nil || len(open) > 0 {
 		return err // files are being put back; the actor looks again
 	}
+	if v.Wait == CodeNone && !t.slot {
+		if ok, err := t.take(tx, run, now); err != nil || !ok {
+			t.queued = err == nil
+			return err
+		}
+	}
 	if err := v.apply(tx, run, last, now); err != nil {
 		return err
 	}
@@ -243,6 +272,9 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 			run.Deaths++
 		}
 	}
+	if heldBack(v.Wait) && !run.Left {
+		return nil // a person's word came first; the actor looks again
+	}
 	if v.Wait != CodeNone {
 		run.Phase, run.ReasonCode, run.Reason = PhaseWaiting, v.Wait, v.Reason
 		run.Profile = run.Profile.Or(t.sess.Profile)
@@ -250,7 +282,10 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 		return tx.UpdateRun(run, now)
 	}
 	run.Phase, run.ReasonCode, run.Reason, run.RetryAt, run.RetryWait = PhaseWorking, CodeNone, "", time.Time{}, 0
-	run.Phase, run.ReasonCode, run.Reason, run.RetryAt, run.Redo = PhaseWorking, CodeNone, "", time.Time{}, RedoNone
+	run.Redo, run.Left = RedoNone, false
+	if err := tx.Serve(t.a.id, now); err != nil {
+		return err
+	}
 	a := Attempt{
 		ID: AttemptID(t.e.NewID()), Run: run.ID, Number: last.Number + 1, Generation: t.a.gen, Instance: t.e.Self.ID, PID: t.e.Self.PID,
 		State: AttemptRunning, Mode: v.Mode, Rule: v.Rule, StartPoint: run.CommitPoint, StartedAt: now,

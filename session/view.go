@@ -52,7 +52,8 @@ type SessionView struct {
 	Directories      []string     `json:"additionalDirectories"`
 	Title            string       `json:"title"`
 	Mode             Mode         `json:"mode"`
-	State            string       `json:"state"` // idle, queued, working, waiting, closed
+	Recovery         Auto         `json:"recovery"` // what is done with work whose process is gone; "" for what the configuration says
+	State            string       `json:"state"`    // idle, queued, working, waiting, closed
 	ReasonCode       Code         `json:"reasonCode"`
 	Reason           string       `json:"reason"`
 	NextOwner        string       `json:"nextOwner"`
@@ -94,7 +95,7 @@ func viewWindow(tx Tx, a Attachment) (WindowView, error) {
 
 // ViewSession says where a session stands.
 func ViewSession(tx Tx, s Session) (SessionView, error) {
-	v := SessionView{SessionID: s.ID, Cwd: s.Cwd, Directories: []string{}, Title: s.Title, Mode: s.Mode, State: "idle", NextOwner: "user",
+	v := SessionView{SessionID: s.ID, Cwd: s.Cwd, Directories: []string{}, Title: s.Title, Mode: s.Mode, Recovery: s.Recovery, State: "idle", NextOwner: "user",
 		Allowed: []string{}, Windows: []WindowView{}, Owner: string(s.Owner), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
 	if len(s.Roots) > 1 {
 		v.Directories = s.Roots[1:]
@@ -109,6 +110,11 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 			continue
 		}
 		v.State, v.ReasonCode, v.Reason, v.NextOwner = string(r.Phase), r.ReasonCode, r.Reason, "agent"
+		if InLine(r) {
+			if v.ReasonCode, v.Reason, err = WhyInLine(tx, r); err != nil {
+				return v, err
+			}
+		}
 	}
 	open, err := tx.OpenApprovals(s.ID)
 	if err != nil {
@@ -244,7 +250,11 @@ func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 		if err != nil {
 			return v, err
 		}
-		if v.Lost = s.Owner == "" || tx.Lost(s.Owner); v.Lost && v.Note == "" {
+		last, err := tx.LastAttempt(e.Run)
+		if err != nil {
+			return v, err
+		}
+		if v.Lost = s.Owner == "" || last.Generation != s.Generation || tx.Lost(s.Owner); v.Lost && v.Note == "" {
 			v.Note = "It was going on when its process ended. What became of it is found out by the next process that executes."
 		}
 	}

@@ -96,7 +96,10 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		Env: env, Environment: tools.Stored(env, key), Now: now, NewID: newID, Log: n.log,
 	}
 	if c, err := settings(home); err == nil { // what is wrong with it is told by the toolbox
-		cfg.Stall = time.Duration(c.Recovery.Stall) * time.Second
+		cfg.Stall, cfg.Auto = time.Duration(c.Recovery.Stall)*time.Second, session.Auto(c.Recovery.Auto)
+		if c.Limits.Working != nil {
+			cfg.Working = *c.Limits.Working
+		}
 	}
 	if executes(kind) {
 		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
@@ -209,6 +212,7 @@ func (n *node) watch(ctx context.Context, home string) {
 			}
 			fewer := len(others) < known // one let go in order
 			known = len(others)
+			n.engine.Serve() // a bell may have been lost, or whoever was next may not take its turn
 			if fewer || seconds%fallback == 0 && (known > 0 || n.controlled(ctx, &control)) {
 				look()
 			}

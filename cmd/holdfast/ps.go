@@ -18,6 +18,8 @@ import (
 type running struct {
 	Processes []processView `json:"processes"`
 	Commands  []commandView `json:"commands"`
+	// Queue is the unattended work: who works, then who waits in the order in which they go on.
+	Queue []session.SlotView `json:"queue"`
 }
 
 // processView is a Holdfast process.
@@ -150,7 +152,7 @@ func psCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "ps", Short: "List the Holdfast processes that live and the commands that run", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return reading(cmd, func(ctx context.Context, c *cli) error {
-			r := running{[]processView{}, []commandView{}}
+			r := running{[]processView{}, []commandView{}, []session.SlotView{}}
 			if c.db != nil {
 				if err := c.running(ctx, &r); err != nil {
 					return err
@@ -174,8 +176,10 @@ func (c *cli) running(ctx context.Context, r *running) error {
 			r.Processes = append(r.Processes, processView{p.ID, p.Kind, p.PID, executes(p.Kind), p.StartedAt, append([]session.SessionID{}, p.Owns...)})
 		}
 	}
-	r.Commands, err = c.commands(ctx, "")
-	return err
+	if r.Commands, err = c.commands(ctx, ""); err != nil {
+		return err
+	}
+	return c.st.Read(ctx, func(tx session.Tx) (err error) { r.Queue, err = session.ListSlots(tx); return err })
 }
 
 // supervised lists the calls that may have a command running, of one session or, with "", of all.
@@ -193,6 +197,9 @@ func (c *cli) supervised(ctx context.Context, id session.SessionID) (out []sessi
 	return out, err
 }
 
+// shownQueue is how many places a person is shown.
+const shownQueue = 50
+
 func (r running) print(w io.Writer) {
 	var rows [][]string
 	for _, p := range r.Processes {
@@ -205,4 +212,13 @@ func (r running) print(w io.Writer) {
 			clock(c.StartedAt), line(c.Command, 100)})
 	}
 	table(w, []string{"PID", "EFFECT", "SESSION", "NAME", "STATE", "SINCE", "COMMAND"}, rows)
+	rows = nil
+	for i, q := range r.Queue {
+		if i == shownQueue {
+			rows = append(rows, []string{"", fmt.Sprintf("and %d more", len(r.Queue)-i), "", "", "", ""})
+			break
+		}
+		rows = append(rows, []string{fmt.Sprint(q.PID), string(q.SessionID), string(q.Kind), string(q.State), or(string(q.Code), "-"), or(line(q.WorkTree, 60), "-")})
+	}
+	table(w, []string{"PID", "SESSION", "UNATTENDED", "STATE", "REASON", "WORK TREE"}, rows)
 }

@@ -20,7 +20,7 @@ func sessionsCommand() *cobra.Command {
 		"Sessions are the conversations of every editor on this store. A session may be named by the last 8 or more characters of its id.",
 		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode(), sessionsDiff(), sessionsUndo(),
 		sessionsAgain("redo", "Put back what stalled work changed, and begin it again", session.RedoEntry),
-		sessionsAgain("retry", "Let stalled work go on as it is", session.RedoKeep))
+		sessionsAgain("retry", "Let work that waits for your word go on as things are", session.RedoKeep), sessionsRecovery())
 }
 
 func sessionsList() *cobra.Command {
@@ -135,6 +135,9 @@ func (d sessionDocument) print(w io.Writer) {
 	s := d.Session
 	p("session    %s\ntitle      %s\ndirectory  %s\nstate      %s (mode %s)", s.SessionID, line(s.Title, 100), line(strings.Join(append([]string{s.Cwd},
 		s.Directories...), ", "), 400), s.State, s.Mode)
+	if s.Recovery != "" {
+		p("recovery   %s", s.Recovery)
+	}
 	if s.ReasonCode != "" {
 		p("reason     %s %s", s.ReasonCode, line(s.Reason, 400))
 	}

@@ -181,6 +181,14 @@ func (w *wait) advise(s session.Session) {
 		w.Command = "open the session in an editor, or give it up: " + end
 	case w.ReasonCode == session.CodeEnvironment:
 		w.Command = fmt.Sprintf("holdfast work --model %s/%s, with the endpoint and the key it began with", s.Profile.Provider, s.Profile.Name)
+	case w.ReasonCode == session.CodeWorkspaceChanged, w.ReasonCode == session.CodeRecoveryOff, w.ReasonCode == session.CodeNotAttached:
+		w.Command = "holdfast sessions retry " + string(w.SessionID)
+		if w.GoalID != "" {
+			w.Command = again
+		}
+		if w.ReasonCode == session.CodeNotAttached {
+			w.Command = "open the session in an editor, or " + w.Command
+		}
 	case w.ReasonCode == session.CodeDirectoryMissing:
 		w.Command = "put " + line(s.Cwd, 300) + " back, then holdfast work"
 	case w.ReasonCode == session.CodeOwnerLost:

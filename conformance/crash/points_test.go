@@ -48,6 +48,9 @@ var unreachable = map[string]string{
 
 	"rule.added": "only the command line adds a rule without a question; TestRuleAdded dies here",
 
+	"queue.joined": withQueue,
+	"recovery.set": withQueue,
+
 	"mcp.sending":      withServer,
 	"mcp.written":      withServer,
 	"mcp.answer_read":  withServer,
@@ -63,6 +66,8 @@ var unreachable = map[string]string{
 }
 
 const withFiles = "no play here takes files back or stalls; conformance/undo dies here"
+
+const withQueue = "no play here has unattended work that is inherited, or settings of it; conformance/quota dies here"
 
 const withServer = "no play here has an external server; conformance/servers dies here"
 

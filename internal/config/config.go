@@ -29,7 +29,13 @@ type Config struct {
 		// ParkMinutes is how long a prompt stays open for a question that nobody answers; 0 means the default, 30.
 		ParkMinutes float64 `toml:"park_minutes"`
 	} `toml:"permissions"`
+	Limits struct {
+		// Working is how many runs work unattended at once, over all processes; nothing means the default, 4.
+		Working *int `toml:"working"`
+	} `toml:"limits"`
 	Recovery struct {
+		// Auto is what is done by itself with work whose process is gone: "always" (the default), "attached" or "off".
+		Auto string `toml:"auto"`
 		// Stall is after how many seconds without activity an attempt is ended; 0 means the default, 900.
 		Stall int64 `toml:"stall_seconds"`
 	} `toml:"recovery"`
@@ -117,6 +123,12 @@ func Load(path string) (Config, error) {
 	}
 	if c.Recovery.Stall < 0 {
 		return Config{}, &Error{Path: path, Message: "recovery.stall_seconds cannot be negative"}
+	}
+	if w := c.Limits.Working; w != nil && *w < 1 {
+		return Config{}, &Error{Path: path, Message: "limits.working is a number of runs, at least 1"}
+	}
+	if a := c.Recovery.Auto; a != "" && !slices.Contains([]string{"always", "attached", "off"}, a) {
+		return Config{}, &Error{Path: path, Message: fmt.Sprintf("recovery.auto is %q; want always, attached or off", a)}
 	}
 	if a := c.MCP.Authority; a != "" && !slices.Contains([]string{"read", "goals", "full"}, a) {
 		return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.authority is %q; want read, goals or full", a)}

@@ -34,11 +34,15 @@ func (t *Tx) Instances() ([]session.InstanceRow, error) {
 	return list(t, "list instances", scanInstance, instanceColumns+` ORDER BY started_at, id`)
 }
 
+const leaveBehind = `UPDATE runs SET left_behind = 1 WHERE phase <> 'ended' AND session IN (SELECT id FROM sessions WHERE owner = ?)`
 const disown = `UPDATE sessions SET owner = '' WHERE owner = ?`
 const deleteInstance = `DELETE FROM instances WHERE id = ?`
 
-// DeleteInstance removes the row, its attachments and its ownerships.
+// DeleteInstance removes the row, its attachments, its places in the queue and its ownerships. What was not at its end is left behind.
 func (t *Tx) DeleteInstance(id session.InstanceID) error {
+	if _, err := t.exec("leave work behind", leaveBehind, id); err != nil {
+		return err
+	}
 	if _, err := t.exec("disown sessions", disown, id); err != nil {
 		return err
 	}

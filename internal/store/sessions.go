@@ -8,31 +8,31 @@ import (
 )
 
 const insertSession = `INSERT INTO sessions
-	(id, cwd, roots, identity, title, mode, model, profile, owner, generation, closed, created_at, updated_at)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	(id, cwd, roots, identity, title, mode, model, profile, owner, generation, closed, created_at, updated_at, work_tree)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertSession stores a new session with its first owner.
 func (t *Tx) InsertSession(s session.Session) error {
 	_, err := t.exec("insert session", insertSession, s.ID, s.Cwd, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile),
-		s.Owner, s.Generation, s.Closed, ms(s.CreatedAt), ms(s.UpdatedAt))
+		s.Owner, s.Generation, s.Closed, ms(s.CreatedAt), ms(s.UpdatedAt), s.WorkTree)
 	return err
 }
 
 const sessionColumns = `SELECT id, cwd, roots, identity, title, mode, model, profile, owner, generation, last_seq, closed,
-	created_at, updated_at FROM sessions`
+	created_at, updated_at, work_tree, recovery, served_at FROM sessions`
 
 func scanSession(r scanner) (s session.Session, err error) {
 	var roots, profile string
-	var created, updated int64
+	var created, updated, served int64
 	err = r.Scan(&s.ID, &s.Cwd, &roots, &s.Identity, &s.Title, &s.Mode, &s.Model, &profile, &s.Owner, &s.Generation, &s.LastSeq,
-		&s.Closed, &created, &updated)
+		&s.Closed, &created, &updated, &s.WorkTree, &s.Recovery, &served)
 	if err == nil {
 		err = dec(roots, &s.Roots)
 	}
 	if err == nil {
 		err = dec(profile, &s.Profile)
 	}
-	s.CreatedAt, s.UpdatedAt = at(created), at(updated)
+	s.CreatedAt, s.UpdatedAt, s.Served = at(created), at(updated), at(served)
 	return s, err
 }
 
@@ -48,13 +48,13 @@ func (t *Tx) Sessions(cwd string, updated time.Time, id session.SessionID, limit
 	return list(t, "list sessions", scanSession, sessionColumns+sessionPage, cwd, ms(updated), id, limit)
 }
 
-const updateSession = `UPDATE sessions SET roots = ?, identity = ?, title = ?, mode = ?, model = ?, profile = ?, closed = ?, updated_at = ?
-	WHERE id = ?`
+const updateSession = `UPDATE sessions SET roots = ?, identity = ?, title = ?, mode = ?, model = ?, profile = ?, closed = ?, updated_at = ?,
+	recovery = ? WHERE id = ?`
 
 // UpdateSession writes everything but ownership and announces the change.
 func (t *Tx) UpdateSession(s session.Session) error {
 	if err := t.one("update session", updateSession, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile), s.Closed,
-		ms(s.UpdatedAt), s.ID); err != nil {
+		ms(s.UpdatedAt), s.Recovery, s.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(s.ID, session.EventSession, string(s.ID), s.UpdatedAt)
@@ -78,8 +78,13 @@ func (t *Tx) Fence(id session.SessionID, owner session.InstanceID, generation in
 
 const own = `UPDATE sessions SET owner = ?1, generation = generation + (?1 <> '') WHERE id = ?2`
 
-// Own makes owner the owner under the next generation and returns it.
+const leaveQueue = `DELETE FROM queue WHERE session = ? AND instance <> ?`
+
+// Own makes owner the owner under the next generation and returns it. The place of another owner is not its own.
 func (t *Tx) Own(id session.SessionID, owner session.InstanceID) (int64, error) {
+	if _, err := t.exec("leave the queue", leaveQueue, id, owner); err != nil {
+		return 0, err
+	}
 	if err := t.one("own session", own, owner, id); err != nil {
 		return 0, err
 	}

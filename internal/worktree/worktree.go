@@ -104,6 +104,21 @@ func (t *Tree) Identity(cwd string) (string, error) {
 	return fileID(st) + " " + head(cwd), nil
 }
 
+// Root names what the directory belongs to: the top of its git work tree, or the directory itself.
+func (t *Tree) Root(cwd string) string {
+	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+		cwd = real
+	}
+	for d := cwd; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return cwd
+		}
+	}
+}
+
 var errNotDir = errors.New("not a directory")
 
 // head is what HEAD names in the repository that holds dir: a branch, or "detached". A detached commit changes with each checkout
