@@ -79,6 +79,12 @@ func (a *actor) loop() {
 		if err == nil && run != nil {
 			err = a.execute(*run)
 		}
+		if errors.Is(err, errClosed) {
+			var left bool
+			if left, err = a.leave(); left {
+				return
+			}
+		}
 		switch {
 		case errors.Is(err, ErrFenced):
 			a.e.Log.Warn().Str("session_id", string(a.id)).Msg("another owner has the session; stopping")
@@ -118,7 +124,13 @@ func (a *actor) idle(due time.Time) {
 func (a *actor) pick() (*Run, time.Time, error) {
 	var runs []Run
 	var approvals []Approval
+	closed := false
 	err := a.e.Store.Read(a.ctx, func(tx Tx) (err error) {
+		s, err := tx.Session(a.id)
+		if err != nil {
+			return err
+		}
+		closed = s.Closed
 		if runs, err = tx.OpenRuns(a.id); err != nil {
 			return err
 		}
@@ -145,6 +157,9 @@ func (a *actor) pick() (*Run, time.Time, error) {
 		if r.Desired == DesiredCancelled {
 			return &r, time.Time{}, nil // what the user stopped is closed first: work that waits for an answer must not hold that up
 		}
+	}
+	if closed {
+		return a.pickClosed(runs)
 	}
 	var due time.Time
 	held := false // by a prompt in the middle of which a question is open: what came after it waits, as it did before a restart
@@ -193,6 +208,7 @@ func (a *actor) execute(r Run) error {
 	go func() { errs <- t.main(ctx) }() // received below, always
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
+	var seen int64 // the newest control, at the last look
 	for {
 		select {
 		case err := <-errs:
@@ -202,7 +218,7 @@ func (a *actor) execute(r Run) error {
 			if t.pulse.still(a.e.Stall) {
 				cancel(ErrStalled)
 			}
-			if !a.e.shared() {
+			if !a.e.shared() && !a.controlled(&seen) { // somebody may have come, stored a control and gone between two looks for others
 				continue
 			}
 		}
@@ -237,6 +253,8 @@ func (a *actor) control(t *turn, cancel context.CancelCauseFunc) error {
 		cancel(ErrFenced)
 	case run.Desired == DesiredCancelled || run.Desired == DesiredPaused:
 		cancel(ErrStopped)
+	case s.Closed:
+		cancel(ErrDetach)
 	}
 	t.yield.Store(prompts && t.run.Kind != RunPrompt)
 	t.poke()

@@ -94,11 +94,13 @@ func (t *Tx) OwnedBy(i session.InstanceID) ([]session.SessionID, error) {
 	return list(t, "list owned sessions", text[session.SessionID], ownedBy, i)
 }
 
-const unowned = `SELECT s.id FROM sessions s WHERE s.owner = '' AND s.closed = 0 AND EXISTS
-	(SELECT 1 FROM runs r WHERE r.session = s.id AND r.phase <> 'ended' AND r.desired IN ('run', 'cancelled'))
+const unowned = `SELECT s.id FROM sessions s WHERE s.owner = '' AND EXISTS
+	(SELECT 1 FROM runs r WHERE r.session = s.id AND r.phase <> 'ended'
+		AND (r.desired = 'run' AND s.closed = 0 OR r.desired = 'cancelled' OR r.desired = 'paused' AND r.phase = 'working'))
 	ORDER BY s.updated_at DESC, s.id`
 
-// Unowned lists sessions nobody owns that hold work which is still wanted, or was cancelled and not yet ended.
+// Unowned lists sessions nobody owns that hold work which is still wanted, unless the client closed them, or which was stopped and not yet
+// ended.
 func (t *Tx) Unowned() ([]session.SessionID, error) {
 	return list(t, "list unowned sessions", text[session.SessionID], unowned)
 }
