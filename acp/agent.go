@@ -69,6 +69,8 @@ type Agent struct {
 	lanes       map[string]*lane
 	open        map[session.SessionID]*follower
 	prompting   map[*rpc.Request]session.SessionID // prompts without an answer
+	announcer   *follower                          // of the first session that was opened: it tells what was recovered elsewhere,
+	announced   bool                               // which has been looked for
 	notices     bool                               // the client shows notices
 	untold      map[session.SessionID][]string     // what the client was not told yet
 }

@@ -174,6 +174,7 @@ func (f *follower) begin() {
 	f.goal()
 	f.catchUp()
 	f.questions()
+	f.announce()
 }
 
 // questions raises the questions that are open.

@@ -23,7 +23,8 @@ type actor struct {
 	mu      sync.Mutex
 	recheck bool // waiting work is looked at once more
 
-	rests atomic.Bool // it has looked at all there is, and waits for somebody else or for a time
+	settled atomic.Bool // it has decided how the work goes on that was there when this ownership began, or at least what goes on first
+	rests   atomic.Bool // it has looked at all there is, and waits for somebody else or for a time
 
 	// inherited holds the runs that were there when this ownership began and have not been decided on yet. Loop goroutine only.
 	inherited map[RunID]bool
@@ -105,6 +106,7 @@ func (a *actor) loop() {
 
 // idle waits for a ring, for a due time, or for the end.
 func (a *actor) idle(due time.Time) {
+	a.settled.Store(true)
 	a.rests.Store(true)
 	defer a.rests.Store(false)
 	var timer <-chan time.Time

@@ -48,6 +48,9 @@ type Tx interface {
 	Unowned() ([]SessionID, error)
 	// Busy lists the sessions that hold work which is wanted, whoever owns them.
 	Busy() ([]SessionID, error)
+	// Recovered lists the sessions without a client in which work went on under another owner than it began with, and does so now or
+	// has done so since.
+	Recovered(since time.Time) ([]SessionID, error)
 	Attach(InstanceID, SessionID, time.Time) error
 	Detach(InstanceID, SessionID) error
 	Attached(SessionID) ([]InstanceID, error)

@@ -76,9 +76,24 @@ func (w *world) launch(more ...string) *harness.Agent {
 	if len(more) > 0 {
 		plain = faulty
 	}
-	a := harness.Start(w.t, harness.Options{Binary: plain, Env: append(more, w.env...)})
-	a.Initialize()
+	return w.start(plain, map[string]any{}, nil, more...)
+}
+
+// start starts an agent whose client has these capabilities, and answers questions as given; nil allows everything.
+func (w *world) start(binary string, capabilities map[string]any, permission func(json.RawMessage) string, more ...string) *harness.Agent {
+	w.t.Helper()
+	a := harness.Start(w.t, harness.Options{Binary: binary, Env: append(more, w.env...), Permission: permission})
+	a.Must("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": capabilities}, nil)
 	return a
+}
+
+func (w *world) plain() string {
+	w.t.Helper()
+	plain, _, err := harness.Binaries()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plain
 }
 
 func (w *world) params(session string) map[string]any {
@@ -108,11 +123,7 @@ func (w *world) command(binary string, args ...string) *exec.Cmd {
 // cli runs a command to its end.
 func (w *world) cli(args ...string) (out, errs string, err error) {
 	w.t.Helper()
-	plain, _, err := harness.Binaries()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	cmd := w.command(plain, args...)
+	cmd := w.command(w.plain(), args...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
 	err = cmd.Run()
