@@ -57,6 +57,7 @@ type Agent struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
+	last   context.Context // of controls: ends a moment after ctx, so that what a client says last is still carried out
 	wg     sync.WaitGroup
 
 	ready   chan struct{} // closed when back and backErr are set
@@ -68,15 +69,18 @@ type Agent struct {
 	client      session.Client
 	lanes       map[string]*lane
 	open        map[session.SessionID]*follower
-	notices     bool                           // the client shows notices
-	untold      map[session.SessionID][]string // what the client was not told yet
+	prompting   map[*rpc.Request]session.SessionID // prompts without an answer
+	announcer   *follower                          // of the first session that was opened: it tells what was recovered elsewhere,
+	announced   bool                               // which has been looked for
+	notices     bool                               // the client shows notices
+	untold      map[session.SessionID][]string     // what the client was not told yet
 }
 
 // NewAgent returns an agent; Serve runs it.
 func NewAgent(o Options) *Agent {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Agent{Options: o, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lanes: map[string]*lane{},
-		open: map[session.SessionID]*follower{}, untold: map[session.SessionID][]string{}}
+	return &Agent{Options: o, ctx: ctx, cancel: cancel, last: lasting(ctx), ready: make(chan struct{}), lanes: map[string]*lane{},
+		open: map[session.SessionID]*follower{}, prompting: map[*rpc.Request]session.SessionID{}, untold: map[session.SessionID][]string{}}
 }
 
 // Serve works until the connection ends.
@@ -95,6 +99,11 @@ func (a *Agent) Serve(connect func(rpc.Handler) *rpc.Conn) {
 
 // backend waits for the store.
 func (a *Agent) backend(ctx context.Context) (*Backend, error) {
+	select {
+	case <-a.ready:
+		return a.back, a.backErr
+	default:
+	}
 	select {
 	case <-a.ready:
 		return a.back, a.backErr
@@ -167,6 +176,7 @@ func (a *Agent) Request(ctx context.Context, req *rpc.Request) {
 	if a.Wanted != nil {
 		a.Wanted()
 	}
+	ctx = a.control(ctx, req)
 	a.inLane(laneOf(req.Params), func() {
 		b, err := a.backend(ctx)
 		if err == nil {
@@ -190,38 +200,7 @@ func (a *Agent) Notification(_ context.Context, method string, params json.RawMe
 	if !ok || method != "session/cancel" {
 		return
 	}
-	f := a.follower(session.SessionID(laneOf(params)))
-	if f != nil {
-		f.stops.Add(1) // from here on, not from when it is stored
-	}
-	a.inLane(laneOf(params), func() {
-		if f != nil {
-			defer f.stops.Add(-1)
-		}
-		b, err := a.backend(a.ctx)
-		if err != nil {
-			return
-		}
-		// A stop must not be lost because the store is busy: it is tried again while the client is there.
-		id := session.SessionID(laneOf(params))
-		for id != "" && a.ctx.Err() == nil {
-			_, err := a.stored(a.ctx, b, id)
-			if session.IsNotFound(err) {
-				return // there is nothing to stop
-			}
-			if err == nil {
-				err = a.cancelSession(b, id)
-			}
-			if err == nil {
-				return
-			}
-			a.Log.Error().Err(err).Msg("a cancel failed; trying again")
-			select {
-			case <-time.After(200 * time.Millisecond):
-			case <-a.ctx.Done():
-			}
-		}
-	})
+	a.stopInLane(session.SessionID(laneOf(params)), func(*follower) bool { return true })
 }
 
 // handler answers one method. It replies itself or returns the error to answer with.

@@ -174,6 +174,7 @@ func (f *follower) begin() {
 	f.goal()
 	f.catchUp()
 	f.questions()
+	f.announce()
 }
 
 // questions raises the questions that are open.
@@ -399,6 +400,8 @@ func (f *follower) run(r session.Run) {
 		return
 	}
 	switch {
+	case r.Desired == session.DesiredCancelled && r.Phase != session.PhaseEnded:
+		f.confirmSoon(r.ID, p)
 	case r.Phase == session.PhaseEnded && r.StopReason == "error":
 		delete(f.prompts, r.ID)
 		p.req.Fail(promptError(r))

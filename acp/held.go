@@ -25,6 +25,7 @@ func (f *follower) stillStops(p *openPrompt, busy []session.Run) bool {
 		case !p.stopping:
 			p.stopping = true
 			p.timers = append(p.timers, f.after(confirmWithin, func() {
+				f.sayStopping()
 				p.overdue = true
 				f.goalMoved()
 				f.catchUp()

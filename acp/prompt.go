@@ -2,8 +2,6 @@ package acp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"holdfast/acp/rpc"
 	v1 "holdfast/acp/v1"
@@ -48,7 +46,7 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 	if _, err := b.Engine.Prompt(ctx, id, in); err != nil {
 		return err
 	}
-	f.post(func() { f.admit(ctx, run, req) })
+	f.post(func() { f.admit(run, req) })
 	return nil
 }
 
@@ -72,15 +70,10 @@ func (f *follower) steering() string {
 }
 
 // admit ties a prompt to its run. The run may have ended already.
-func (f *follower) admit(ctx context.Context, run session.RunID, req *rpc.Request) {
+func (f *follower) admit(run session.RunID, req *rpc.Request) {
 	f.prompts[run] = &openPrompt{req: req}
 	f.askAgainUnseen()
 	f.tell()
-	f.watchCancel(ctx, func() {
-		if _, open := f.prompts[run]; open {
-			f.requestCancel()
-		}
-	})
 	var r session.Run
 	if err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { r, err = tx.Run(run); return err }); err != nil {
 		f.fail(err, "reading a prompt's run failed")
@@ -98,26 +91,6 @@ func (f *follower) askAgainUnseen() {
 			return
 		}
 	}
-}
-
-// watchCancel runs fn in the follower when the client cancels the request itself. The end of the connection ends the request's context
-// as well, and is no cancel.
-func (f *follower) watchCancel(ctx context.Context, fn func()) {
-	stop := context.AfterFunc(ctx, func() {
-		if errors.Is(context.Cause(ctx), rpc.ErrCancelledByPeer) {
-			f.post(fn)
-		}
-	})
-	context.AfterFunc(f.ctx, func() { stop() })
-}
-
-// requestCancel treats a cancelled prompt request as session/cancel.
-func (f *follower) requestCancel() {
-	f.a.inLane(string(f.id), func() {
-		if err := f.a.cancelSession(f.b, f.id); err != nil {
-			f.fail(err, "a cancel failed")
-		}
-	})
 }
 
 // slashPrompt runs a command. A goal that starts to work keeps the prompt open for a while.
@@ -154,13 +127,6 @@ func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *r
 		}
 		f.held = append(f.held, p)
 		p.timers = append(p.timers, f.after(burst, func() { f.release(p) }))
-		f.watchCancel(ctx, func() {
-			for _, h := range f.held {
-				if h == p {
-					f.requestCancel()
-				}
-			}
-		})
 		f.askAgainUnseen()
 		f.goalMoved()
 		f.catchUp()
@@ -178,35 +144,4 @@ func (f *follower) release(p *openPrompt) {
 			return
 		}
 	}
-}
-
-// cancelSession stores the stop, then sees that every open prompt is answered as cancelled: when the owner has stopped, or after a
-// second all the same.
-func (a *Agent) cancelSession(b *Backend, id session.SessionID) error {
-	cmd, err := b.Engine.Cancel(a.ctx, id)
-	if err != nil {
-		return fmt.Errorf("cancel session %s: %w", id, err)
-	}
-	f := a.follower(id)
-	if f == nil {
-		return nil
-	}
-	f.post(func() {
-		f.cancel = cancelled{command: cmd, answered: f.a.Now()}
-		for run, p := range f.prompts {
-			p.timers = append(p.timers, f.after(confirmWithin, func() {
-				if f.prompts[run] == p {
-					f.muted[run] = true
-					delete(f.prompts, run)
-					p.answer(f, "cancelled")
-				}
-			}))
-		}
-		for _, p := range f.held {
-			p.cancelled = true
-		}
-		f.goalMoved()
-		f.catchUp()
-	})
-	return nil
 }

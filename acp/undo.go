@@ -51,7 +51,7 @@ func (a *Agent) filesPrompt(ctx context.Context, b *Backend, f *follower, req *r
 		}
 	}
 	if err == nil && run.Kind == session.RunPrompt {
-		f.post(func() { f.admit(ctx, run.ID, req) }) // it stays open as the prompt itself did
+		f.post(func() { f.admit(run.ID, req) }) // it stays open as the prompt itself did
 		return nil
 	}
 	f.post(func() {

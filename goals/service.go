@@ -598,8 +598,19 @@ func (Hooks) Cancelled(stx session.Tx, id session.SessionID, command string, now
 	if errors.Is(err, session.ErrNotFound) {
 		return nil
 	}
-	if err != nil || g.Status != Active {
+	if err != nil {
 		return err
+	}
+	if g.Status == Paused && g.CancelCommand != "" { // stopped once more: a prompt behind the first stop does not undo this one
+		g.CancelCommand, g.UpdatedAt = command, now
+		return tx.UpdateGoal(g, now)
+	}
+	if g.Status == Paused { // by a program, or for good by the user: there is nothing to give back
+		g.UpdatedAt = now
+		return pause(tx, g, session.CodeUserCancelled, "", now)
+	}
+	if g.Status != Active {
+		return nil
 	}
 	g.ControlVersion++
 	g.CancelCommand, g.UpdatedAt = command, now

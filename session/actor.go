@@ -24,7 +24,8 @@ type actor struct {
 	mu      sync.Mutex
 	recheck bool // waiting work is looked at once more
 
-	rests atomic.Bool // it has looked at all there is, and waits for somebody else or for a time
+	settled atomic.Bool // it has decided how the work goes on that was there when this ownership began, or at least what goes on first
+	rests   atomic.Bool // it has looked at all there is, and waits for somebody else or for a time
 
 	// inherited holds the runs that were there when this ownership began and have not been decided on yet. Loop goroutine only.
 	inherited map[RunID]bool
@@ -88,6 +89,12 @@ func (a *actor) loop() {
 		if err == nil && run != nil {
 			err = a.execute(*run)
 		}
+		if errors.Is(err, errClosed) {
+			var left bool
+			if left, err = a.leave(); left {
+				return
+			}
+		}
 		switch {
 		case errors.Is(err, errHanded):
 			return
@@ -112,6 +119,7 @@ func (a *actor) loop() {
 
 // idle waits for a ring, for a due time, or for the end.
 func (a *actor) idle(due time.Time) {
+	a.settled.Store(true)
 	a.rests.Store(true)
 	defer a.rests.Store(false)
 	var timer <-chan time.Time
@@ -156,11 +164,16 @@ func (a *actor) pick() (*Run, time.Time, error) {
 	moved := map[RunID]bool{} // what held them is gone
 	var there []Run           // held by the directory
 	var s Session
+	closed := false
 	err := a.e.Store.Read(a.ctx, func(tx Tx) (err error) {
+		if s, err = tx.Session(a.id); err != nil {
+			return err
+		}
+		closed = s.Closed
 		if runs, err = tx.OpenRuns(a.id); err != nil {
 			return err
 		}
-		if there, s, err = a.look(tx, runs, moved); err != nil {
+		if there, err = a.look(tx, s, runs, moved); err != nil {
 			return err
 		}
 		approvals, err = tx.OpenApprovals(a.id)
@@ -191,6 +204,9 @@ func (a *actor) pick() (*Run, time.Time, error) {
 			return &r, time.Time{}, nil // what the user stopped is closed first: work that waits for an answer must not hold that up
 		}
 	}
+	if closed {
+		return a.pickClosed(runs)
+	}
 	due := a.due(runs)
 	held := false // by a prompt in the middle of which a question is open: what came after it waits, as it did before a restart
 	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
@@ -208,7 +224,7 @@ func (a *actor) pick() (*Run, time.Time, error) {
 }
 
 // look finds the runs that were held up by what is no longer so, and those that wait for a directory.
-func (a *actor) look(tx Tx, runs []Run, moved map[RunID]bool) (there []Run, s Session, err error) {
+func (a *actor) look(tx Tx, s Session, runs []Run, moved map[RunID]bool) (there []Run, err error) {
 	for _, r := range runs {
 		switch {
 		case r.Desired == DesiredPaused && a.wasThere(r.ID): // its lost attempt is to be closed
@@ -216,19 +232,16 @@ func (a *actor) look(tx Tx, runs []Run, moved map[RunID]bool) (there []Run, s Se
 		case r.Desired != DesiredRun || r.Phase != PhaseWaiting:
 		case heldBack(r.ReasonCode):
 			var code Code
-			if s, err = tx.Session(a.id); err == nil {
-				code, err = a.e.HeldBack(tx, s, r)
-			}
+			code, err = a.e.HeldBack(tx, s, r)
 			moved[r.ID] = code == CodeNone
 		case r.ReasonCode == CodeWorkspaceChanged, r.ReasonCode == CodeDirectoryMissing:
 			there = append(there, r)
-			s, err = tx.Session(a.id)
 		}
 		if err != nil {
-			return nil, s, err
+			return nil, err
 		}
 	}
-	return there, s, nil
+	return there, nil
 }
 
 // wasThere tells whether a run is older than this ownership and has not been decided on.
@@ -274,6 +287,7 @@ func (a *actor) execute(r Run) error {
 	go func() { errs <- t.main(ctx) }() // received below, always
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
+	var seen int64 // the newest control, at the last look
 	for {
 		select {
 		case err := <-errs:
@@ -290,7 +304,7 @@ func (a *actor) execute(r Run) error {
 			if t.pulse.still(a.e.Stall) {
 				cancel(ErrStalled)
 			}
-			if !a.e.shared() {
+			if !a.e.shared() && !a.controlled(&seen) { // somebody may have come, stored a control and gone between two looks for others
 				continue
 			}
 		}
@@ -329,6 +343,8 @@ func (a *actor) control(t *turn, cancel context.CancelCauseFunc) error {
 		cancel(ErrFenced)
 	case run.Desired == DesiredCancelled || run.Desired == DesiredPaused:
 		cancel(ErrStopped)
+	case s.Closed:
+		cancel(ErrDetach)
 	}
 	if place.Act == PlaceHandOver {
 		t.handing.Store(&place)

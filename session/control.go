@@ -291,10 +291,14 @@ func (e *Engine) Cancel(ctx context.Context, id SessionID) (string, error) {
 // Stop is Cancel for everything: background commands end as well.
 func (e *Engine) Stop(ctx context.Context, id SessionID) (string, error) {
 	cmd, err := e.halt(ctx, id, CommandStop)
-	if err == nil {
-		e.endSoon(id)
+	if err != nil {
+		return cmd, err
 	}
-	return cmd, err
+	e.endSoon(id)
+	if err := e.Adopt(ctx, id); err != nil { // somebody has to end what nobody executes; others look for it as well
+		e.Log.Error().Err(err).Str("session_id", string(id)).Msg("taking stopped work to its end failed; it is stopped all the same")
+	}
+	return cmd, nil
 }
 
 func (e *Engine) halt(ctx context.Context, id SessionID, kind CommandKind) (string, error) {

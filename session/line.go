@@ -41,14 +41,14 @@ func WhyInLine(tx Tx, r Run) (Code, string, error) {
 
 // SlotView is a place in the queue.
 type SlotView struct {
-	SessionID SessionID  `json:"sessionId"`
-	RunID     RunID      `json:"runId"`
-	Kind      RunKind    `json:"kind"`
+	SessionID SessionID `json:"sessionId"`
+	RunID     RunID     `json:"runId"`
+	Kind      RunKind   `json:"kind"`
 	State     SlotState `json:"state"`    // working, waiting
-	PID       int        `json:"pid"`      // the process that has it
-	WorkTree  string     `json:"workTree"` // what it may write; "" for nothing
-	Code      Code       `json:"reasonCode"`
-	Reason    string     `json:"reason"`
+	PID       int       `json:"pid"`      // the process that has it
+	WorkTree  string    `json:"workTree"` // what it may write; "" for nothing
+	Code      Code      `json:"reasonCode"`
+	Reason    string    `json:"reason"`
 }
 
 // ListSlots lists the queue: who works, then who waits in the order in which they go on.

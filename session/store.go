@@ -50,6 +50,9 @@ type Tx interface {
 	Busy() ([]SessionID, error)
 	// Attach stores who has a session open; again, it keeps the time and renews the rest.
 	Attach(Attachment) error
+	// Recovered lists the sessions without a client in which work went on under another owner than it began with, and does so now or
+	// has done so since.
+	Recovered(since time.Time) ([]SessionID, error)
 	Detach(InstanceID, SessionID) error
 	Attached(SessionID) ([]InstanceID, error)
 	Attachments(SessionID) ([]Attachment, error)

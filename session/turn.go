@@ -226,6 +226,9 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 		return false, errQueued
 	}
 	delete(t.a.inherited, t.run.ID)
+	if t.att.ID != "" {
+		t.a.settled.Store(true)
+	}
 	return t.att.ID != "", nil
 }
 

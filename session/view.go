@@ -53,7 +53,7 @@ type SessionView struct {
 	Title            string       `json:"title"`
 	Mode             Mode         `json:"mode"`
 	Recovery         Auto         `json:"recovery"` // what is done with work whose process is gone; "" for what the configuration says
-	State            string       `json:"state"`    // idle, queued, working, waiting, closed
+	State            string       `json:"state"`    // idle, stopping, queued, working, waiting, closed
 	ReasonCode       Code         `json:"reasonCode"`
 	Reason           string       `json:"reason"`
 	NextOwner        string       `json:"nextOwner"`
@@ -106,6 +106,9 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 	}
 	rank := map[string]int{"idle": 0, string(PhaseQueued): 1, string(PhaseWaiting): 2, string(PhaseWorking): 3}
 	for _, r := range runs {
+		if v.State == "idle" && r.Desired != DesiredRun && r.Phase == PhaseWorking {
+			v.State, v.NextOwner = "stopping", "agent" // stored, and not confirmed by whoever executes it
+		}
 		if r.Desired != DesiredRun || r.ReasonCode == CodeVerifying || rank[string(r.Phase)] <= rank[v.State] {
 			continue
 		}
@@ -128,7 +131,7 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 	if v.PendingApprovals > 0 && v.State != "idle" {
 		v.State, v.ReasonCode, v.Reason = string(PhaseWaiting), CodeApproval, ""
 	}
-	if s.Closed && v.State != "idle" {
+	if s.Closed && v.State != "idle" && v.State != "stopping" {
 		v.State, v.ReasonCode, v.Reason = "closed", CodeClosedByClient, ""
 	}
 	if lost := tx.Lost(s.Owner); lost && (v.State == string(PhaseWorking) || v.State == string(PhaseQueued)) {

@@ -23,6 +23,10 @@ type Handler interface {
 	Notification(ctx context.Context, method string, params json.RawMessage)
 }
 
+// Canceller is a Handler that is told when the peer cancels a request that has no answer yet: in order of arrival, on the dispatching
+// goroutine, after the request's context has ended.
+type Canceller interface{ Cancelled(req *Request) }
+
 // Conn is one connection. It ends with the input, with a failed write, or with Close.
 //
 // Done waits for the goroutines that it started, but for two: the one that reads the input ends with its Read, and the one that writes with

@@ -102,7 +102,11 @@ func (c *Conn) cancelRequest(params json.RawMessage) {
 	c.mu.Lock()
 	r := c.open[key]
 	c.mu.Unlock()
-	if r != nil {
-		r.cancel(ErrCancelledByPeer)
+	if r == nil {
+		return
+	}
+	r.cancel(ErrCancelledByPeer)
+	if h, ok := c.h.(Canceller); ok {
+		c.guard(nil, func() { h.Cancelled(r) })
 	}
 }

@@ -99,11 +99,13 @@ func (t *Tx) OwnedBy(i session.InstanceID) ([]session.SessionID, error) {
 	return list(t, "list owned sessions", text[session.SessionID], ownedBy, i)
 }
 
-const unowned = `SELECT s.id FROM sessions s WHERE s.owner = '' AND s.closed = 0 AND EXISTS
-	(SELECT 1 FROM runs r WHERE r.session = s.id AND r.phase <> 'ended' AND r.desired IN ('run', 'cancelled'))
+const unowned = `SELECT s.id FROM sessions s WHERE s.owner = '' AND EXISTS
+	(SELECT 1 FROM runs r WHERE r.session = s.id AND r.phase <> 'ended'
+		AND (r.desired = 'run' AND s.closed = 0 OR r.desired = 'cancelled' OR r.desired = 'paused' AND r.phase = 'working'))
 	ORDER BY s.updated_at DESC, s.id`
 
-// Unowned lists sessions nobody owns that hold work which is still wanted, or was cancelled and not yet ended.
+// Unowned lists sessions nobody owns that hold work which is still wanted, unless the client closed them, or which was stopped and not yet
+// ended.
 func (t *Tx) Unowned() ([]session.SessionID, error) {
 	return list(t, "list unowned sessions", text[session.SessionID], unowned)
 }
@@ -114,6 +116,18 @@ const busy = `SELECT s.id FROM sessions s WHERE EXISTS
 // Busy lists the sessions that hold work which is wanted.
 func (t *Tx) Busy() ([]session.SessionID, error) {
 	return list(t, "list busy sessions", text[session.SessionID], busy)
+}
+
+// An attempt that recovery has admitted names its rule; the one before it had another owner. What the user has stopped meanwhile needs no word.
+const recovered = `SELECT s.id FROM sessions s WHERE NOT EXISTS (SELECT 1 FROM attachments t WHERE t.session = s.id) AND s.id IN
+	(SELECT r.session FROM attempts a JOIN attempts p ON p.run = a.run AND p.number = a.number - 1 JOIN runs r ON r.id = a.run
+		WHERE a.rule <> '' AND a.generation <> p.generation AND a.state <> 'cancelled' AND (a.state = 'running' OR a.started_at >= ?)
+			AND r.desired IN ('run', 'done'))
+	ORDER BY s.updated_at DESC, s.id`
+
+// Recovered lists the sessions without a client in which work has been recovered.
+func (t *Tx) Recovered(since time.Time) ([]session.SessionID, error) {
+	return list(t, "list recovered sessions", text[session.SessionID], recovered, ms(since))
 }
 
 const nextSeq = `UPDATE sessions SET last_seq = last_seq + 1, updated_at = max(updated_at, ?) WHERE id = ? RETURNING last_seq`
