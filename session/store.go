@@ -32,6 +32,8 @@ type Tx interface {
 	Instances() ([]InstanceRow, error)
 	// Lost tells whether an instance is provably dead and nobody has taken over from it yet.
 	Lost(InstanceID) bool
+	// Condition is what is known of an instance at this moment.
+	Condition(InstanceID) Condition
 	// DeleteInstance removes the row, its attachments and its ownerships.
 	DeleteInstance(InstanceID) error
 

@@ -80,8 +80,9 @@ func (c *cli) open(ctx context.Context, log zerolog.Logger) (err error) {
 	if neverWas(c.home) {
 		return nil
 	}
-	if c.db, err = store.Open(ctx, store.Options{Home: c.home, Log: log, BinaryVersion: version,
-		Dead: func(row session.InstanceRow) bool { return liveness(c.home, row) == isDead }}); err != nil {
+	o := storeOptions(c.home)
+	o.Log = log
+	if c.db, err = store.Open(ctx, o); err != nil {
 		return err
 	}
 	c.st = store.Store{DB: c.db}

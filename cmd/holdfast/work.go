@@ -186,6 +186,7 @@ func (w *worker) look(ctx context.Context) (moves bool, err error) {
 	for id, row := range owners {
 		if liveness(w.home, row) == isDead {
 			w.node.bury(ctx, w.home, []string{string(id)})
+			w.node.buryUnlocked(ctx)
 			moves = true
 		}
 	}

@@ -23,6 +23,8 @@ var Points = []string{
 	"mode.set",
 	"model.retry",
 	"owner.claim",
+	"owner.disowned",
+	"owner.moved",
 	"owner.released",
 	"owner.takeover",
 	"prompt.accepted",

@@ -23,8 +23,10 @@ type Options struct {
 	Log           zerolog.Logger   // gets causes; never contents
 	BinaryVersion string           // recorded with each schema step
 	// Dead tells whether an instance is provably dead; nil knows of none. It must not block.
-	Dead   func(session.InstanceRow) bool
-	OnBusy func(pid int) // called once per wait when one process has held the gate for two seconds; must not block
+	Dead func(session.InstanceRow) bool
+	// Condition says what is known of an instance; nil knows nothing. It must not block.
+	Condition func(session.InstanceRow) session.Condition
+	OnBusy    func(pid int) // called once per wait when one process has held the gate for two seconds; must not block
 
 	migrations fs.FS                        // the schema; nil means the embedded one
 	fsType     func(string) (string, error) // names a network file system; nil means the real question
