@@ -230,6 +230,8 @@ func commandsUpdate() update {
 		{Name: "diff", Description: "Show what the last turn changed", Input: turn},
 		{Name: "redo", Description: "Put back what stalled work changed, and begin it again"},
 		{Name: "retry", Description: "Let stalled work go on as it is"},
+		{Name: "takeover", Description: "End the process that has this session and does not respond, and go on here",
+			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "yes, when more than this session ends with it"}}},
 		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }

@@ -74,6 +74,7 @@ func (f *follower) steering() string {
 // admit ties a prompt to its run. The run may have ended already.
 func (f *follower) admit(ctx context.Context, run session.RunID, req *rpc.Request) {
 	f.prompts[run] = &openPrompt{req: req}
+	f.watchOwner(run, f.prompts[run])
 	f.askAgainUnseen()
 	f.tell()
 	f.watchCancel(ctx, func() {

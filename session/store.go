@@ -16,6 +16,19 @@ var (
 	ErrStale = errors.New("the record changed meanwhile")
 )
 
+// StoreBusy is the error of a store that another process keeps from being written; what was tried is not stored. It may be tried again: the
+// store is free when that process goes on, and when it ends. Reading goes on meanwhile.
+type StoreBusy interface {
+	error
+	Holder() (pid int, since time.Time)
+}
+
+// IsBusy recognises it.
+func IsBusy(err error) bool {
+	var busy StoreBusy
+	return errors.As(err, &busy)
+}
+
 // Store keeps everything. Commit runs fn in one write transaction named by its crash point; Read runs it in a read one.
 type Store interface {
 	Commit(ctx context.Context, point string, fn func(Tx) error) error

@@ -78,6 +78,9 @@ func doctor(cmd *cobra.Command, model string, startServers bool) error {
 	default:
 		defer func() { _ = c.close() }()
 		d.private()
+		if why := c.db.Beside(); why != nil {
+			d.add("gate", levelPerson, heldBy(why)+". Nothing is stored until it goes on or ends; reading goes on.", freeStore(why))
+		}
 		if err := d.look(ctx, c); err != nil {
 			d.broken(err)
 		}
@@ -117,7 +120,7 @@ func (d *diagnosis) broken(err error) {
 	case errors.As(err, &open):
 		d.add("store", levelFault, open.Code+": "+open.Message, open.Action)
 	case errors.As(err, &busy):
-		d.add("store", levelFault, busy.Error(), "Continue or end that process, then try again.")
+		d.add("store", levelFault, heldBy(err)+".", freeStore(err))
 	default:
 		d.add("store", levelFault, store.CodeOf(err)+": "+line(err.Error(), 300), "See log.jsonl in the state directory.")
 	}

@@ -55,11 +55,18 @@ const (
 func executes(kind string) bool { return kind == kindACP || kind == kindWork }
 
 // openNode opens everything a process on the store needs.
-func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger) (*node, error) {
+// onBusy hears of a process that has kept the store for seconds.
+func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger, onBusy ...func(pid int, since time.Time)) (*node, error) {
 	newID := func() string { return uuid.Must(uuid.NewV7()).String() }
 	now := func() time.Time { return time.Now().UTC() }
 	o := storeOptions(home)
 	o.Now, o.NewID, o.Log = now, newID, log
+	o.OnBusy = func(pid int, since time.Time) {
+		log.Warn().Int("pid", pid).Time("since", since).Msg("a process has kept the store for seconds")
+		for _, fn := range onBusy {
+			fn(pid, since)
+		}
+	}
 	db, err := store.Open(ctx, o)
 	if err != nil {
 		return nil, err
