@@ -23,6 +23,9 @@ type Backend struct {
 	Dead func(session.InstanceID) bool
 	// Park is how long a prompt stays open for an unanswered question; 0 means half an hour.
 	Park time.Duration
+	// Takeover ends the process that has a session and goes on with it here, and says what became of it. Without sure it ends nothing that has
+	// more than that session. Nil where it is not possible.
+	Takeover func(ctx context.Context, id session.SessionID, sure bool) (string, error)
 	// ModelError says why no model can be used here, or nil.
 	ModelError func() error
 }
@@ -63,6 +66,7 @@ type Agent struct {
 	ready   chan struct{} // closed when back and backErr are set
 	back    *Backend
 	backErr error
+	stuck   chan struct{} // closed when another process keeps the store from being opened
 
 	mu          sync.Mutex
 	initialized bool
@@ -74,19 +78,24 @@ type Agent struct {
 	announced   bool                               // which has been looked for
 	notices     bool                               // the client shows notices
 	untold      map[session.SessionID][]string     // what the client was not told yet
+	held        *heldStore                         // why the store is not open yet
+	toldBusy    time.Time                          // since when the store was kept that the client was told of
 }
 
 // NewAgent returns an agent; Serve runs it.
 func NewAgent(o Options) *Agent {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Agent{Options: o, ctx: ctx, cancel: cancel, last: lasting(ctx), ready: make(chan struct{}), lanes: map[string]*lane{},
+	return &Agent{Options: o, ctx: ctx, cancel: cancel, last: lasting(ctx), ready: make(chan struct{}), stuck: make(chan struct{}), lanes: map[string]*lane{},
 		open: map[session.SessionID]*follower{}, prompting: map[*rpc.Request]session.SessionID{}, untold: map[session.SessionID][]string{}}
 }
 
 // Serve works until the connection ends.
 func (a *Agent) Serve(connect func(rpc.Handler) *rpc.Conn) {
 	a.wg.Go(func() {
-		a.back, a.backErr = a.Backend(a.ctx)
+		b, err := a.openBackend()
+		a.mu.Lock()
+		a.back, a.backErr = b, err
+		a.mu.Unlock()
 		close(a.ready)
 	})
 	a.mu.Lock() // a request may arrive before conn is set
@@ -99,6 +108,11 @@ func (a *Agent) Serve(connect func(rpc.Handler) *rpc.Conn) {
 
 // backend waits for the store.
 func (a *Agent) backend(ctx context.Context) (*Backend, error) {
+	select { // first: it may have been stuck and be open by now
+	case <-a.ready:
+		return a.back, a.backErr
+	default:
+	}
 	select {
 	case <-a.ready:
 		return a.back, a.backErr
@@ -107,6 +121,10 @@ func (a *Agent) backend(ctx context.Context) (*Backend, error) {
 	select {
 	case <-a.ready:
 		return a.back, a.backErr
+	case <-a.stuck:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return nil, a.held
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

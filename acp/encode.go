@@ -232,6 +232,8 @@ func commandsUpdate() update {
 		{Name: "retry", Description: "Let work that waits for your word go on as things are"},
 		{Name: "recovery", Description: "Say what is done by itself with work of this session whose process is gone",
 			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "always, attached, off or default"}}},
+		{Name: "takeover", Description: "End the process that has this session and does not respond, and go on here",
+			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "yes, when more than this session ends with it"}}},
 		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }

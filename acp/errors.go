@@ -67,6 +67,8 @@ func toError(err error, id session.SessionID) *rpc.Error {
 		return &rpc.Error{Code: rpc.CodeAuthRequired, Message: auth.Message, Data: data("code", "model_unavailable")}
 	case errors.As(err, &down):
 		return &rpc.Error{Code: rpc.CodeInternalError, Message: down.Error(), Data: data("code", down.Code, "action", down.Action)}
+	case session.IsBusy(err): // before the reason why the wait ended
+		return busyError(err, data)
 	case goals.NoGoal(err):
 		return &rpc.Error{Code: rpc.CodeResourceNotFound, Message: "The session has no goal.", Data: data("code", "no_goal")}
 	case errors.Is(err, session.ErrNotFound) && id != "":

@@ -51,7 +51,9 @@ type follower struct {
 	mode     session.Mode
 	title    string
 	cancel   cancelled
-	stops    atomic.Int32 // cancels that have arrived and are not stored yet
+	// toldOwner is what the client was told of the process that has the session, "" while there is nothing to tell.
+	toldOwner string
+	stops     atomic.Int32 // cancels that have arrived and are not stored yet
 }
 
 // shownItem is what the client was told of an item.
@@ -175,6 +177,7 @@ func (f *follower) begin() {
 	f.catchUp()
 	f.questions()
 	f.announce()
+	f.ownerAtOpen()
 }
 
 // questions raises the questions that are open.

@@ -150,7 +150,7 @@ type slash struct{ name, rest string }
 func command(text string) (slash, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch name {
-	case "/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery":
+	case "/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery", "/takeover":
 		return slash{name, strings.TrimSpace(rest)}, true
 	}
 	return slash{}, false
@@ -163,6 +163,9 @@ func (s slash) action() string {
 	}
 	if s.name == "/rules" || s.name == "/recovery" {
 		return strings.TrimPrefix(s.name, "/")
+	}
+	if s.name == "/takeover" {
+		return "takeover"
 	}
 	first, _, _ := strings.Cut(s.rest, " ")
 	if s.name == "/status" || s.rest == "" || first == "status" {
@@ -200,6 +203,9 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 		return v.GoalID, statusLine(v), err
 	case "stop":
 		line, err = stopCommand(ctx, b, id, s.rest)
+		return "", line, err
+	case "takeover":
+		line, err = takeoverCommand(ctx, b, id, s.rest)
 		return "", line, err
 	case "rules":
 		line, err = s.rules(ctx, b, id)
@@ -256,7 +262,7 @@ func statusLine(v goals.View) string {
 
 // typedAs is how a user takes each action in a session. Opening the session is not one: it is open.
 var typedAs = map[string]string{"answer": "answer the question", "pause": "/goal pause", "resume": "/goal resume", "end": "/goal end",
-	"verify": "/goal verify", "retry": "/goal retry", "revise": "/goal revise <objective>"}
+	"verify": "/goal verify", "retry": "/goal retry", "revise": "/goal revise <objective>", "takeover": "/takeover"}
 
 // refusal is what a user reads when a command is refused: what can be typed, where the error names what a program can pass.
 func refusal(err error, message string) string {

@@ -72,6 +72,7 @@ func (f *follower) steering() string {
 // admit ties a prompt to its run. The run may have ended already.
 func (f *follower) admit(run session.RunID, req *rpc.Request) {
 	f.prompts[run] = &openPrompt{req: req}
+	f.watchOwner(run, f.prompts[run])
 	f.askAgainUnseen()
 	f.tell()
 	var r session.Run

@@ -152,14 +152,10 @@ func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, p reop
 			return err
 		}
 	}
-	if err := a.supply(ctx, b, s, p.servers, p.notices); err != nil {
-		return err
+	s, busy := a.attach(ctx, b, s, p, roots)
+	if busy != nil && !session.IsBusy(busy) {
+		return busy
 	}
-	a.introduce(b)
-	if s, err = b.Engine.Open(ctx, id, roots); err != nil {
-		return err
-	}
-	a.warm(ctx, b, s)
 	if old := a.follower(id); old != nil {
 		old.stop()
 		<-old.gone
@@ -186,6 +182,9 @@ func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, p reop
 		}
 		req.Reply(a.openResult(s))
 		f.hush()
+		if busy != nil {
+			f.after(quiet, func() { f.attachLater(s, p, roots, busy) })
+		}
 	})
 	return nil
 }

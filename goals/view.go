@@ -210,15 +210,20 @@ func view(tx Tx, id string, history bool) (View, error) {
 			return View{}, err
 		}
 	}
-	if (v.Phase == string(session.PhaseWorking) || v.Phase == string(session.PhaseQueued) || v.Phase == "verifying") && tx.Lost(sess.Owner) {
-		v.wait(session.CodeOwnerLost)
+	if v.Phase == string(session.PhaseWorking) || v.Phase == string(session.PhaseQueued) || v.Phase == "verifying" {
+		if code, why := session.OwnerWait(tx, sess.Owner); code != session.CodeNone {
+			v.wait(code, why)
+		}
 	}
 	return v, v.account(tx, g, history)
 }
 
 // wait says that the Goal waits, and for what.
-func (v *View) wait(code session.Code) {
+func (v *View) wait(code session.Code, why string) {
 	d := session.Diagnostics[code]
+	if why != "" {
+		d.Sentence = why
+	}
 	v.Phase, v.ReasonCode, v.Reason = string(session.PhaseWaiting), code, d.Sentence
 	v.NextAction = NextAction{Owner: d.Owner, Allowed: append([]string{}, d.Allowed...)}
 }

@@ -28,6 +28,7 @@ const (
 	CodeRecoveryUnread   Code = "recovery_unreadable"
 	CodeOutcomeUnknown   Code = "outcome_unknown"
 	CodeOwnerLost        Code = "owner_lost"
+	CodeOwnerSilent      Code = "owner_not_responding"
 	CodeServerMissing    Code = "mcp_server_missing"
 	CodeStalled          Code = "stalled"
 	CodeSlot             Code = "waiting_for_slot"
@@ -58,13 +59,14 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeModelUnavailable: {"No model is configured here.", "user", []string{"retry", "end"}},
 	CodeModelRetry:       {"The model endpoint failed for now; the next try is scheduled.", "holdfast", []string{"retry", "pause", "end"}},
 	CodeModelFailed:      {"The model endpoint refused the request.", "user", []string{"retry", "pause", "end"}},
-	CodeOtherHost:        {"The work belongs to a process on another machine.", "user", nil},
+	CodeOtherHost:        {"The work belongs to a process on another machine.", "user", []string{"takeover"}},
 	CodeVerifying:        {"An independent review of the result is running.", "agent", []string{"pause", "end"}},
 	CodeUnmet:            {"The last review found requirements that are not met.", "agent", []string{"pause", "end", "verify"}},
 	CodeNoProgress:       {"Several turns in a row changed nothing.", "user", []string{"retry", "revise", "end"}},
 	CodeBlocked:          {"The agent reported the same obstacle several turns in a row.", "user", []string{"retry", "revise", "end"}},
 	CodeOutcomeUnknown:   {"The outcome of a call is unknown; until you settle it, everything but reading asks first.", "user", []string{"settle"}},
 	CodeOwnerLost:        {"The process that worked on it is gone; the next process that executes goes on with it.", "user", []string{"open", "work", "end"}},
+	CodeOwnerSilent:      {"The process that executes it does not respond; it may be suspended.", "user", []string{"continue", "takeover"}},
 	CodeServerMissing:    {"A tool needs an MCP server that only the editor can supply again.", "user", []string{"open", "pause", "end"}},
 	CodeStalled:          {"It did nothing for too long, and a person says whether what it changed is put back first.", "user", []string{"redo", "retry", "end"}},
 	CodeSlot:             {"As many runs work unattended as may; it goes on when one of them ends, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},

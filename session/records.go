@@ -423,6 +423,7 @@ type InstanceRow struct {
 	Kind      string
 	Host      string
 	Boot      string
+	Space     string // in which the PID counts; "" when it is not known
 	PID       int
 	Start     uint64
 	StartedAt time.Time

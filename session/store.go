@@ -16,6 +16,19 @@ var (
 	ErrStale = errors.New("the record changed meanwhile")
 )
 
+// StoreBusy is the error of a store that another process keeps from being written; what was tried is not stored. It may be tried again: the
+// store is free when that process goes on, and when it ends. Reading goes on meanwhile.
+type StoreBusy interface {
+	error
+	Holder() (pid int, since time.Time)
+}
+
+// IsBusy recognises it.
+func IsBusy(err error) bool {
+	var busy StoreBusy
+	return errors.As(err, &busy)
+}
+
 // Store keeps everything. Commit runs fn in one write transaction named by its crash point; Read runs it in a read one.
 type Store interface {
 	Commit(ctx context.Context, point string, fn func(Tx) error) error
@@ -32,6 +45,8 @@ type Tx interface {
 	Instances() ([]InstanceRow, error)
 	// Lost tells whether an instance is provably dead and nobody has taken over from it yet.
 	Lost(InstanceID) bool
+	// Condition is what is known of an instance at this moment.
+	Condition(InstanceID) Condition
 	// DeleteInstance removes the row, its attachments, places and ownerships, and marks the work that it leaves behind.
 	DeleteInstance(InstanceID) error
 

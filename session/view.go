@@ -134,8 +134,11 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 	if s.Closed && v.State != "idle" && v.State != "stopping" {
 		v.State, v.ReasonCode, v.Reason = "closed", CodeClosedByClient, ""
 	}
-	if lost := tx.Lost(s.Owner); lost && (v.State == string(PhaseWorking) || v.State == string(PhaseQueued)) {
-		v.State, v.ReasonCode, v.Reason = string(PhaseWaiting), CodeOwnerLost, "" // nothing of a dead process is shown as running
+	if v.State == string(PhaseWorking) || v.State == string(PhaseQueued) {
+		// Nothing of a dead process is shown as running, nor of one that is suspended or on another machine.
+		if code, why := OwnerWait(tx, s.Owner); code != CodeNone {
+			v.State, v.ReasonCode, v.Reason = string(PhaseWaiting), code, why
+		}
 	}
 	if d, ok := Diagnostics[v.ReasonCode]; ok {
 		v.NextOwner, v.Allowed = d.Owner, append(v.Allowed, d.Allowed...)

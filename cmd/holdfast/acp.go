@@ -13,6 +13,7 @@ import (
 	"holdfast/acp/rpc"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
+	"holdfast/session"
 )
 
 // admitAfter is how long paid work waits when a client has only said initialize: editors probe agents.
@@ -30,7 +31,7 @@ func serveACP(model string) error {
 			if homeErr != nil {
 				return nil, &acp.Unavailable{Code: "store_unwritable", Message: homeErr.Error() + ".", Action: "Set HOLDFAST_HOME and launch again."}
 			}
-			n, err := openNode(ctx, home, kindACP, model, log)
+			n, err := openNode(ctx, home, kindACP, model, log, func(pid int, since time.Time) { s.agent.Busy(pid, since) })
 			if err != nil {
 				if ctx.Err() == nil { // a client that left at once is no fault
 					log.Error().Err(err).Msg("opening the store failed")
@@ -58,6 +59,9 @@ func serveACP(model string) error {
 
 // unavailable turns a store that cannot be used into what session requests answer with.
 func unavailable(err error) error {
+	if session.IsBusy(err) {
+		return err // it is opened as soon as it can be
+	}
 	var oe *store.OpenError
 	if errors.As(err, &oe) {
 		return &acp.Unavailable{Code: string(oe.Code), Message: oe.Message, Action: oe.Action}
@@ -93,7 +97,7 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 	})
 	n.box.OnNotice(s.agent.Notice)
 	c, _ := settings(s.home) // one that cannot be used is complained about by the box
-	return &acp.Backend{Engine: n.engine, Goals: n.goals, Park: time.Duration(c.Permissions.ParkMinutes * float64(time.Minute)), Servers: supplied{n.box}, Dead: n.dead,
+	return &acp.Backend{Engine: n.engine, Goals: n.goals, Park: time.Duration(c.Permissions.ParkMinutes * float64(time.Minute)), Servers: supplied{n.box}, Dead: n.dead, Takeover: n.takeFrom,
 		ModelError: func() error { _, err := n.model(); return err }}
 }
 

@@ -80,9 +80,13 @@ func (c *cli) open(ctx context.Context, log zerolog.Logger) (err error) {
 	if neverWas(c.home) {
 		return nil
 	}
-	if c.db, err = store.Open(ctx, store.Options{Home: c.home, Log: log, BinaryVersion: version,
-		Dead: func(row session.InstanceRow) bool { return liveness(c.home, row) == isDead }}); err != nil {
+	o := storeOptions(c.home)
+	o.Log, o.Reading = log, true
+	if c.db, err = store.Open(ctx, o); err != nil {
 		return err
+	}
+	if why := c.db.Beside(); why != nil {
+		_, _ = fmt.Fprintf(c.errs, "holdfast: %s; what is stored is shown all the same. %s\n", heldBy(why), freeStore(why))
 	}
 	c.st = store.Store{DB: c.db}
 	c.goals = &goals.Service{Engine: session.NewEngine(session.Config{Store: c.st, Passive: true, Log: log})}
@@ -90,7 +94,7 @@ func (c *cli) open(ctx context.Context, log zerolog.Logger) (err error) {
 }
 
 func (c *cli) join(ctx context.Context, log zerolog.Logger) (err error) {
-	if c.node, err = openNode(ctx, c.home, kindCLI, "", log); err != nil {
+	if c.node, err = openNode(ctx, c.home, kindCLI, "", log, warnBusy(c.errs)); err != nil {
 		return err
 	}
 	c.node.engine.SetShared(true) // whoever executes shall hear of it

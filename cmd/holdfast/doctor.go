@@ -78,6 +78,9 @@ func doctor(cmd *cobra.Command, model string, startServers bool) error {
 	default:
 		defer func() { _ = c.close() }()
 		d.private()
+		if why := c.db.Beside(); why != nil {
+			d.add("gate", levelPerson, heldBy(why)+". Nothing is stored until it goes on or ends; reading goes on.", freeStore(why))
+		}
 		if err := d.look(ctx, c); err != nil {
 			d.broken(err)
 		}
@@ -117,7 +120,7 @@ func (d *diagnosis) broken(err error) {
 	case errors.As(err, &open):
 		d.add("store", levelFault, open.Code+": "+open.Message, open.Action)
 	case errors.As(err, &busy):
-		d.add("store", levelFault, busy.Error(), "Continue or end that process, then try again.")
+		d.add("store", levelFault, heldBy(err)+".", freeStore(err))
 	default:
 		d.add("store", levelFault, store.CodeOf(err)+": "+line(err.Error(), 300), "See log.jsonl in the state directory.")
 	}
@@ -249,14 +252,22 @@ func (d *diagnosis) processes(all []process) (alive map[session.InstanceID]proce
 		switch p.State {
 		case lives:
 			alive[p.ID] = p
-			if executes(p.Kind) {
+			if executes(p.Kind) && p.Now.Life == session.LifeAlive {
 				executing++
+			}
+			if p.Now.Life == session.LifeSilent {
+				d.silent(p)
+				break
 			}
 			d.add("process", levelOK, fmt.Sprintf("Process %d (%s) is alive since %s and has %s.", p.PID, p.Kind, clock(p.StartedAt), plural(len(p.Owns), "session")), "")
 		case isDead:
 			d.add("process", levelNote, fmt.Sprintf("Process %d (%s) is gone without having let go of %s; the next that executes takes over.", p.PID, p.Kind,
 				plural(len(p.Owns), "session")), "")
 		default:
+			if p.Now.Life == session.LifeElsewhere {
+				d.elsewhere(p)
+				break
+			}
 			d.add("process", levelNote, fmt.Sprintf("Whether process %d (%s) lives cannot be told from here.", p.PID, p.Kind), "")
 		}
 	}
@@ -303,4 +314,28 @@ func (d *diagnosis) print(w io.Writer) {
 			_, _ = fmt.Fprintf(w, "%-19s → %s\n", "", f.Command)
 		}
 	}
+}
+
+// silent says what to do about a process that lives and does not respond. One that has nothing keeps nothing up.
+func (d *diagnosis) silent(p process) {
+	why := "does not respond"
+	if p.Now.Suspended {
+		why = "is suspended"
+	}
+	m := fmt.Sprintf("Process %d (%s) %s since %s and has %s.", p.PID, p.Kind, why, clock(p.Now.Since), plural(len(p.Owns), "session"))
+	if len(p.Owns) == 0 {
+		d.add("process", levelNote, m, fmt.Sprintf("kill -CONT %d", p.PID))
+		return
+	}
+	d.add("process", levelPerson, m, goOn(p.PID, p.Owns[0]))
+}
+
+// elsewhere says what to do about sessions that a process of another machine has.
+func (d *diagnosis) elsewhere(p process) {
+	m := fmt.Sprintf("other_host: process %d (%s) of another machine (%s) has %s; nothing of it is executed here.", p.PID, p.Kind, p.Now.Host, plural(len(p.Owns), "session"))
+	if len(p.Owns) == 0 {
+		d.add("process", levelNote, m, "")
+		return
+	}
+	d.add("process", levelPerson, m, moveHere(p.Owns[0]))
 }

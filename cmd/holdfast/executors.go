@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"holdfast/internal/ident"
-	"holdfast/internal/instance"
 	"holdfast/internal/store"
 	"holdfast/session"
 )
@@ -22,6 +20,7 @@ const (
 type process struct {
 	session.InstanceRow
 	State string
+	Now   session.Condition
 	Owns  []session.SessionID
 }
 
@@ -49,25 +48,22 @@ func processes(ctx context.Context, home string, db *store.DB) ([]process, error
 	if err != nil {
 		return nil, fmt.Errorf("list the processes: %w", err)
 	}
+	rows := make([]session.InstanceRow, len(out))
 	for i := range out {
-		out[i].State = liveness(home, out[i].InstanceRow)
+		rows[i] = out[i].InstanceRow
+	}
+	for i, c := range asked(home, rows) {
+		out[i].Now = c
+		switch c.Life {
+		case session.LifeAlive, session.LifeSilent:
+			out[i].State = lives
+		case session.LifeDead:
+			out[i].State = isDead
+		default:
+			out[i].State = unclear
+		}
 	}
 	return out, nil
-}
-
-func liveness(home string, row session.InstanceRow) string {
-	if row.Host != ident.Host() {
-		return unclear
-	}
-	state, claim, err := instance.Probe(home, string(row.ID))
-	switch {
-	case err != nil || state == instance.Missing:
-		return unclear
-	case state == instance.Dead:
-		claim.Release()
-		return isDead
-	}
-	return lives
 }
 
 // executors lists the live processes that execute work.
@@ -75,7 +71,7 @@ func executors(ctx context.Context, home string, db *store.DB) ([]process, error
 	all, err := processes(ctx, home, db)
 	var out []process
 	for _, p := range all {
-		if executes(p.Kind) && p.State == lives {
+		if executes(p.Kind) && p.Now.Life == session.LifeAlive { // one that is suspended executes nothing
 			out = append(out, p)
 		}
 	}

@@ -55,11 +55,19 @@ const (
 func executes(kind string) bool { return kind == kindACP || kind == kindWork }
 
 // openNode opens everything a process on the store needs.
-func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger) (*node, error) {
+// onBusy hears of a process that has kept the store for seconds.
+func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger, onBusy ...func(pid int, since time.Time)) (*node, error) {
 	newID := func() string { return uuid.Must(uuid.NewV7()).String() }
 	now := func() time.Time { return time.Now().UTC() }
-	db, err := store.Open(ctx, store.Options{Home: home, Now: now, NewID: newID, Log: log, BinaryVersion: version,
-		Dead: func(row session.InstanceRow) bool { return liveness(home, row) == isDead }})
+	o := storeOptions(home)
+	o.Now, o.NewID, o.Log = now, newID, log
+	o.OnBusy = func(pid int, since time.Time) {
+		log.Warn().Int("pid", pid).Time("since", since).Msg("a process has kept the store for seconds")
+		for _, fn := range onBusy {
+			fn(pid, since)
+		}
+	}
+	db, err := store.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +84,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		return fmt.Errorf("take the instance lock: %w", err)
 	}
 	self := ident.Self()
-	row := session.InstanceRow{ID: session.InstanceID(id), Kind: kind, Host: ident.Host(), Boot: self.Boot, PID: self.PID, Start: self.Start, StartedAt: now()}
+	row := session.InstanceRow{ID: session.InstanceID(id), Kind: kind, Host: ident.Host(), Boot: self.Boot, Space: self.Space, PID: self.PID, Start: self.Start, StartedAt: now()}
 	st := store.Store{DB: n.db}
 	if err := st.Commit(ctx, "instance.joined", func(tx session.Tx) error { return tx.InsertInstance(row) }); err != nil {
 		return fmt.Errorf("record this process: %w", err)
@@ -185,6 +193,7 @@ func (n *node) watch(ctx context.Context, home string) {
 	var known int     // others, at the last look
 	var control int64 // the newest control, at the last look
 	look := func() {
+		n.inst.Beat()
 		n.takeHandedOver(ctx)
 		n.engine.Ring()
 		n.lookAfter(ctx)
@@ -213,6 +222,9 @@ func (n *node) watch(ctx context.Context, home string) {
 			fewer := len(others) < known // one let go in order
 			known = len(others)
 			n.engine.Serve() // a bell may have been lost, or whoever was next may not take its turn
+			if seconds%fallback == 0 {
+				n.inst.Beat()
+			}
 			if fewer || seconds%fallback == 0 && (known > 0 || n.controlled(ctx, &control)) {
 				look()
 			}
@@ -267,6 +279,10 @@ func (n *node) bury(ctx context.Context, home string, others []string) {
 		if state != instance.Dead {
 			continue
 		}
+		if n.foreign(ctx, id) { // its lock is free here, and that proves nothing
+			claim.Release()
+			continue
+		}
 		if err := n.engine.TakeDead(ctx, session.InstanceID(id)); err != nil {
 			n.log.Error().Err(err).Str("instance", id).Msg("taking over failed")
 			claim.Release()
@@ -318,6 +334,7 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.engine.SetShared(len(others) > 0 || !n.inst.Heard())
 	n.inst.Poke(others...) // they should know that we are here
 	n.bury(ctx, home, others)
+	n.buryUnlocked(ctx)
 	n.lookAfter(ctx)
 	n.taking.Store(true)
 	n.takeUnowned(ctx)

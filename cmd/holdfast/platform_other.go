@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"os"
+	"syscall"
 )
 
 // unsupported says why this build does nothing but tell its version.
@@ -18,3 +19,6 @@ var errHere = errors.New("not available on this system")
 func freeSpace(string) (uint64, error) { return 0, errHere }
 
 func takeStdout() (*os.File, error) { return nil, errHere }
+
+// politely is how a process is asked to end, also one that was stopped.
+var politely = []syscall.Signal{syscall.SIGTERM}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,3 +37,6 @@ func takeStdout() (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), "stdout"), nil
 }
+
+// politely is how a process is asked to end, also one that was stopped.
+var politely = []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT}

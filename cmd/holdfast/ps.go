@@ -30,6 +30,40 @@ type processView struct {
 	Executes   bool                `json:"executes"`
 	StartedAt  time.Time           `json:"startedAt"`
 	Owns       []session.SessionID `json:"owns"`
+	State      session.Life        `json:"state"` // alive, not_responding, other_host, or "" when nothing is known
+	Suspended  bool                `json:"suspended"`
+	Since      *time.Time          `json:"since"` // last sign of life of one that does not respond
+	Host       string              `json:"host"`  // short name of the machine of one elsewhere, else ""
+}
+
+// viewOf shows a process that is not known to be dead.
+func viewOf(p process) processView {
+	v := processView{InstanceID: p.ID, Kind: p.Kind, PID: p.PID, Executes: executes(p.Kind), StartedAt: p.StartedAt, Owns: append([]session.SessionID{}, p.Owns...),
+		State: p.Now.Life, Suspended: p.Now.Suspended}
+	switch p.Now.Life {
+	case session.LifeSilent:
+		v.Since = &p.Now.Since
+	case session.LifeElsewhere:
+		v.Host = p.Now.Host
+	}
+	return v
+}
+
+// says is the state for a person.
+func (v processView) says() string {
+	switch v.State {
+	case session.LifeAlive:
+		return "alive"
+	case session.LifeSilent:
+		why := "not responding since " + clock(*v.Since)
+		if v.Suspended {
+			why += ", suspended"
+		}
+		return why
+	case session.LifeElsewhere:
+		return "on another machine (" + v.Host + ")"
+	}
+	return "unknown"
 }
 
 // commandView is a command that runs under its supervisor, whether or not a Holdfast process lives.
@@ -172,8 +206,8 @@ func (c *cli) running(ctx context.Context, r *running) error {
 		return err
 	}
 	for _, p := range all {
-		if p.State == lives {
-			r.Processes = append(r.Processes, processView{p.ID, p.Kind, p.PID, executes(p.Kind), p.StartedAt, append([]session.SessionID{}, p.Owns...)})
+		if p.State == lives || p.State != isDead && len(p.Owns) > 0 {
+			r.Processes = append(r.Processes, viewOf(p))
 		}
 	}
 	if r.Commands, err = c.commands(ctx, ""); err != nil {
@@ -203,9 +237,10 @@ const shownQueue = 50
 func (r running) print(w io.Writer) {
 	var rows [][]string
 	for _, p := range r.Processes {
-		rows = append(rows, []string{fmt.Sprint(p.PID), p.Kind, clock(p.StartedAt), plural(len(p.Owns), "session")})
+		rows = append(rows, []string{fmt.Sprint(p.PID), p.Kind, clock(p.StartedAt), plural(len(p.Owns), "session"), p.says()})
 	}
-	table(w, []string{"PID", "KIND", "SINCE", "HAS"}, rows)
+	table(w, []string{"PID", "KIND", "SINCE", "HAS", "STATE"}, rows)
+	r.silent(w)
 	rows = nil
 	for _, c := range r.Commands {
 		rows = append(rows, []string{fmt.Sprint(c.PID), string(c.EffectID), or(string(c.SessionID), "(no session)"), or(c.Name, "-"), c.State,
@@ -221,4 +256,19 @@ func (r running) print(w io.Writer) {
 		rows = append(rows, []string{fmt.Sprint(q.PID), string(q.SessionID), string(q.Kind), string(q.State), or(string(q.Code), "-"), or(line(q.WorkTree, 60), "-")})
 	}
 	table(w, []string{"PID", "SESSION", "UNATTENDED", "STATE", "REASON", "WORK TREE"}, rows)
+}
+
+// silent says what can be done about processes that hold sessions and do not respond.
+func (r running) silent(w io.Writer) {
+	for _, p := range r.Processes {
+		if len(p.Owns) == 0 {
+			continue
+		}
+		switch p.State {
+		case session.LifeSilent:
+			_, _ = fmt.Fprintf(w, "Process %d does not respond. %s\n", p.PID, goOn(p.PID, p.Owns[0]))
+		case session.LifeElsewhere:
+			_, _ = fmt.Fprintf(w, "Nothing of the sessions of process %d on another machine is executed here. %s\n", p.PID, moveHere(p.Owns[0]))
+		}
+	}
 }

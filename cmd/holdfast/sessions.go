@@ -18,7 +18,7 @@ import (
 func sessionsCommand() *cobra.Command {
 	return group("sessions", "List sessions, read them, and answer what they ask",
 		"Sessions are the conversations of every editor on this store. A session may be named by the last 8 or more characters of its id.",
-		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode(), sessionsDiff(), sessionsUndo(),
+		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode(), sessionsDiff(), sessionsUndo(), sessionsTakeover(),
 		sessionsAgain("redo", "Put back what stalled work changed, and begin it again", session.RedoEntry),
 		sessionsAgain("retry", "Let work that waits for your word go on as things are", session.RedoKeep), sessionsRecovery())
 }
@@ -143,6 +143,9 @@ func (d sessionDocument) print(w io.Writer) {
 	}
 	if s.Owner != "" {
 		p("executed   by process %d", s.OwnerPID)
+	}
+	if s.ReasonCode == session.CodeOwnerSilent || s.ReasonCode == session.CodeOtherHost {
+		p("take over  %s", takeoverOf(s))
 	}
 	if s.UnknownEffects > 0 || s.PendingApprovals > 0 {
 		p("open       %s, %s", plural(s.PendingApprovals, "question"), plural(s.UnknownEffects, "call")+" with unknown outcome")

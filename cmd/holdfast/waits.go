@@ -200,7 +200,9 @@ func (w *wait) advise(s session.Session) {
 	case w.ReasonCode == session.CodeStalled, w.ReasonCode == session.CodeCrashLoop && w.GoalID == "":
 		w.Command = fmt.Sprintf("holdfast sessions redo %s (put back and begin again) or holdfast sessions retry %s (go on as it is)", w.SessionID, w.SessionID)
 	case w.ReasonCode == session.CodeOtherHost:
-		w.Command = "go on there"
+		w.Command = "go on there; or, when it does not run there any more: " + takeoverCommand(s.ID) + " --from-other-host"
+	case w.ReasonCode == session.CodeOwnerSilent:
+		w.Command = "continue the process, or end it and go on elsewhere: " + takeoverCommand(s.ID)
 	default:
 		w.Command = again
 	}

@@ -49,7 +49,7 @@ func work(cmd *cobra.Command, model string, watch, asJSON bool) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a reader that goes away ends the lines, not the work
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	n, err := openNode(ctx, home, kindWork, model, log)
+	n, err := openNode(ctx, home, kindWork, model, log, warnBusy(errs))
 	if err != nil {
 		return err
 	}
@@ -186,6 +186,7 @@ func (w *worker) look(ctx context.Context) (moves bool, err error) {
 	for id, row := range owners {
 		if liveness(w.home, row) == isDead {
 			w.node.bury(ctx, w.home, []string{string(id)})
+			w.node.buryUnlocked(ctx)
 			moves = true
 		}
 	}

@@ -17,6 +17,9 @@
 // HOLDFAST_WITHOUT holds comma-separated names from Workarounds: what a peculiar client makes necessary, and what a faultpoints build then
 // leaves out, so that a test can prove that it would be missed. In an ordinary build [Without] is always false.
 //
+// HOLDFAST_PRETEND holds comma-separated FACT=VALUE of what a faultpoints build takes for a fact of the system, where a test cannot arrange it:
+// "fs=nfs" is the type of the file system that the state folder is on. In an ordinary build [Pretend] is always empty.
+//
 // Points lists every name. Reaching a point whose name is not listed panics in a faultpoints build, and a test parses the
 // sources and compares.
 package fault

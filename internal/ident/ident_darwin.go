@@ -72,3 +72,11 @@ func Signal(p Process, sig unix.Signal) error {
 	}
 	return p.signal(func() error { return unix.Kill(p.PID, sig) })
 }
+
+const stopped = 4 // SSTOP of sys/proc.h
+
+// Suspended tells whether the system has stopped this process. Not knowing is no. Untested.
+func (p Process) Suspended() bool {
+	kp, err := unix.SysctlKinfoProc("kern.proc.pid", p.PID)
+	return err == nil && kp.Proc.P_stat == stopped
+}

@@ -153,3 +153,9 @@ func Signal(p Process, sig unix.Signal) error {
 	defer func() { _ = unix.Close(fd) }()
 	return p.signal(func() error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
 }
+
+// Suspended tells whether the system has stopped this process. Not knowing is no.
+func (p Process) Suspended() bool {
+	s, err := read(p.PID)
+	return err == nil && s.start == p.Start && (s.state == 'T' || s.state == 't')
+}

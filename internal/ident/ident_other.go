@@ -24,3 +24,6 @@ func Descendants(int) ([]Process, error) { return nil, errUnsupported }
 
 // Signal is not available here.
 func Signal(Process, syscall.Signal) error { return errUnsupported }
+
+// Suspended is not known here.
+func (p Process) Suspended() bool { return false }

@@ -22,5 +22,7 @@
 //
 // I3: no child process inherits a lock; the descriptor is closed on exec.
 //
-// I4: ringing never blocks, never waits for a suspended process and never fails where the caller would have to care.
+// I4: a lock file names itself inside. A copy of one is recognised and proves nothing, whoever holds its lock.
+//
+// I5: ringing never blocks, never waits for a suspended process and never fails where the caller would have to care.
 package instance

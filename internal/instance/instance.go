@@ -86,7 +86,7 @@ func takeLock(dir, id, kind string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the lock file: %w", err)
 	}
-	_, _ = fmt.Fprintf(f, "%d %s\n", os.Getpid(), kind) // for people only; nothing decides by it
+	_, _ = fmt.Fprintf(f, "%d %s %s\n", os.Getpid(), or(kind, "-"), mark(f)) // the first two for people only; nothing decides by them
 	ok, err := lock(f)
 	if err == nil && ok {
 		err = os.Rename(tmp, path)
@@ -98,6 +98,13 @@ func takeLock(dir, id, kind string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
 }
 
 // ID returns the id given to Start.

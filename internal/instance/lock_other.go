@@ -14,3 +14,7 @@ func lock(*os.File) (bool, error) {
 
 // post reaches nobody here.
 func post(uintptr, string) {}
+
+func ring(string) {}
+
+func mark(*os.File) string { return "-" }

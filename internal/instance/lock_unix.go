@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,4 +30,27 @@ func lock(f *os.File) (bool, error) {
 // post sends one datagram without ever waiting.
 func post(fd uintptr, path string) {
 	_ = unix.Sendto(int(fd), []byte{1}, unix.MSG_DONTWAIT, &unix.SockaddrUnix{Name: path})
+}
+
+// ring sends one datagram from a socket of its own.
+func ring(path string) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	unix.CloseOnExec(fd)
+	post(uintptr(fd), path)
+}
+
+// mark names the file itself, so that a copy of it can be told from the original: a lock on a copy is free however alive the holder is.
+func mark(f *os.File) string {
+	st, err := f.Stat()
+	if err != nil {
+		return "-"
+	}
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d:%d", s.Dev, s.Ino)
+	}
+	return "-"
 }

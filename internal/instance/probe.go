@@ -18,6 +18,8 @@ const (
 	Dead State = "dead"
 	// Missing means that there is no lock file, which proves nothing (I2).
 	Missing State = "missing"
+	// Copied means that the lock file was copied here with its folder. That its lock is free proves nothing.
+	Copied State = "copied"
 )
 
 // Claim is the lock of a dead instance. It ends with Release or Remove; calling either again does nothing.
@@ -53,6 +55,9 @@ func Probe(home, id string) (State, *Claim, error) {
 	}
 	if !same(f, path) { // removed between opening and locking
 		return Missing, nil, f.Close()
+	}
+	if copied(f) {
+		return Copied, nil, f.Close()
 	}
 	return Dead, &Claim{dir: dir, id: id, f: f}, nil
 }

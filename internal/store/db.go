@@ -34,6 +34,7 @@ type DB struct {
 	writer     *sql.DB  // one connection
 	readers    *sql.DB  // a few, query-only
 	commits    atomic.Int64
+	beside     error // set when it was opened without the gate: why nothing is written
 
 	// guarded by the gate
 	file    identity // what was opened
@@ -62,6 +63,9 @@ func (d *DB) Commit(ctx context.Context, point string, fn func(tx *sql.Tx) error
 		return err
 	}
 	defer d.users.Done()
+	if d.beside != nil {
+		return fmt.Errorf("commit %s: %w", point, d.beside)
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("commit %s: %w", point, ended(ctx))
 	}
@@ -174,6 +178,9 @@ func (d *DB) inPlace() error {
 // Checkpoint folds the write-ahead log into the store as far as readers allow and cuts it when it has grown large. It is meant for
 // idle moments; it does not hold the gate, and a commit of this process waits for it.
 func (d *DB) Checkpoint(ctx context.Context) error {
+	if d.beside != nil {
+		return d.beside
+	}
 	if err := d.enter(); err != nil {
 		return err
 	}

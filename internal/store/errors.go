@@ -76,6 +76,9 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
+// Holder is who keeps the store; it makes the error a session.StoreBusy.
+func (e *BusyError) Holder() (pid int, since time.Time) { return e.PID, e.Since }
+
 // CodeOf returns the code of any error of this package, CodeFailed for one without a name of its own and "" for nil.
 func CodeOf(err error) string {
 	var open *OpenError

@@ -51,7 +51,7 @@ func openGate(path string) (*gate, error) {
 
 // lock takes the local turn and then the file lock. It gives up when ctx ends or after the limit; the error is a *BusyError when
 // one holder was in the way for busyAfter, else the reason of ctx. onBusy is called from this goroutine, once per such holder.
-func (g *gate) lock(ctx context.Context, onBusy func(pid int)) error {
+func (g *gate) lock(ctx context.Context, onBusy func(pid int, since time.Time)) error {
 	turn := false
 	select {
 	case g.queue <- struct{}{}: // the usual case costs no timer
@@ -205,7 +205,7 @@ func (g *gate) holder() (pid int, since time.Time) {
 // measures on its own clock, so that a set clock makes nobody look stuck.
 type watch struct {
 	g      *gate
-	onBusy func(int)
+	onBusy func(int, time.Time)
 	tick   *time.Ticker
 	pid    int
 	since  time.Time
@@ -213,7 +213,7 @@ type watch struct {
 	busy   bool
 }
 
-func newWatch(g *gate, onBusy func(int)) *watch {
+func newWatch(g *gate, onBusy func(int, time.Time)) *watch {
 	w := &watch{g: g, onBusy: onBusy, tick: time.NewTicker(lookEvery), seen: time.Now()}
 	w.pid, w.since = g.holder()
 	return w
@@ -228,7 +228,7 @@ func (w *watch) look() {
 	if !w.busy && time.Since(w.seen) >= busyAfter {
 		w.busy = true
 		if w.onBusy != nil {
-			w.onBusy(pid)
+			w.onBusy(pid, since)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestGate_SuspendedHolderIsNamed(t *testing.T) {
 	home := newHome(t)
 	named := make(chan int, 10)
 	o := options(home)
-	o.OnBusy = func(pid int) { named <- pid }
+	o.OnBusy = func(pid int, _ time.Time) { named <- pid }
 	d := open(t, o)
 	c := start(t, "hold", home)
 	c.line(t, "inside")

@@ -7,19 +7,19 @@ import (
 	"holdfast/session"
 )
 
-const insertInstance = `INSERT INTO instances (id, kind, host, boot, pid, start_ticks, started_at) VALUES (?, ?, ?, ?, ?, ?, ?)`
+const insertInstance = `INSERT INTO instances (id, kind, host, boot, space, pid, start_ticks, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertInstance records a process that already holds its lock.
 func (t *Tx) InsertInstance(i session.InstanceRow) error {
-	_, err := t.exec("insert instance", insertInstance, i.ID, i.Kind, i.Host, i.Boot, i.PID, int64(i.Start), ms(i.StartedAt))
+	_, err := t.exec("insert instance", insertInstance, i.ID, i.Kind, i.Host, i.Boot, i.Space, i.PID, int64(i.Start), ms(i.StartedAt))
 	return err
 }
 
-const instanceColumns = `SELECT id, kind, host, boot, pid, start_ticks, started_at FROM instances`
+const instanceColumns = `SELECT id, kind, host, boot, space, pid, start_ticks, started_at FROM instances`
 
 func scanInstance(r scanner) (i session.InstanceRow, err error) {
 	var start, started int64
-	err = r.Scan(&i.ID, &i.Kind, &i.Host, &i.Boot, &i.PID, &start, &started)
+	err = r.Scan(&i.ID, &i.Kind, &i.Host, &i.Boot, &i.Space, &i.PID, &start, &started)
 	i.Start, i.StartedAt = uint64(start), at(started)
 	return i, err
 }
@@ -118,4 +118,16 @@ func (t *Tx) Lost(id session.InstanceID) bool {
 	}
 	row, err := t.Instance(id)
 	return err == nil && t.dead(row)
+}
+
+// Condition says what is known of an instance. Nobody, and one without a row, lets nobody wait.
+func (t *Tx) Condition(id session.InstanceID) session.Condition {
+	if t.condition == nil || id == "" {
+		return session.Condition{}
+	}
+	row, err := t.Instance(id)
+	if err != nil {
+		return session.Condition{}
+	}
+	return t.condition(row)
 }

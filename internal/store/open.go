@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"holdfast/internal/fault"
 	"holdfast/session"
 )
 
@@ -23,8 +24,14 @@ type Options struct {
 	Log           zerolog.Logger   // gets causes; never contents
 	BinaryVersion string           // recorded with each schema step
 	// Dead tells whether an instance is provably dead; nil knows of none. It must not block.
-	Dead   func(session.InstanceRow) bool
-	OnBusy func(pid int) // called once per wait when one process has held the gate for two seconds; must not block
+	Dead func(session.InstanceRow) bool
+	// Condition says what is known of an instance; nil knows nothing. It must not block.
+	Condition func(session.InstanceRow) session.Condition
+	// OnBusy is called once per wait when one process has held the gate for two seconds; it must not block.
+	OnBusy func(pid int, since time.Time)
+	// Reading opens a store that is only looked at. While another process keeps the gate, an existing one is opened without it; every
+	// Commit then fails with that *BusyError.
+	Reading bool
 
 	migrations fs.FS                        // the schema; nil means the embedded one
 	fsType     func(string) (string, error) // names a network file system; nil means the real question
@@ -46,6 +53,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.fsType == nil {
 		o.fsType = remoteFS
+		if name := fault.Pretend("fs"); name != "" {
+			o.fsType = func(string) (string, error) { return name, nil }
+		}
 	}
 	return o
 }
@@ -90,10 +100,17 @@ func (d *DB) open(ctx context.Context) (err error) {
 	if d.schemaLock, err = os.OpenFile(d.home.schemaLock(), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return fmt.Errorf("open the schema lock: %w", err)
 	}
+	if d.o.Reading {
+		d.gate.limit = readerWaits
+	}
 	if err := d.gate.lock(ctx, d.o.OnBusy); err != nil {
+		if d.o.Reading {
+			return d.openBeside(ctx, err)
+		}
 		return err
 	}
 	defer d.gate.unlock()
+	d.gate.limit = waitLimit
 	ctx = context.WithoutCancel(ctx) // from here on nothing is left half done
 	if ok, err := flockTry(d.schemaLock, false); err != nil || !ok {
 		return errors.Join(inUse(d.schemaLock), err)
