@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -38,8 +39,11 @@ func (b *Backend) parkAfter() time.Duration {
 type Options struct {
 	Version  string
 	Scripted bool // the model plays a script, which every surface says
-	// Backend opens everything slow. It is called once, beside initialize; its error is what session requests answer with.
+	// Backend opens everything slow. It is called beside initialize, and again by session requests until it succeeds; its error is what
+	// they answer with.
 	Backend func(context.Context) (*Backend, error)
+	// Diagnose names what the store reports inside a request, nil for anything else.
+	Diagnose func(error) *Unavailable
 	// Initialized is called after the answer to initialize went out, Wanted at the first session request.
 	Initialized func()
 	Wanted      func()
@@ -59,11 +63,11 @@ type Agent struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	ready   chan struct{} // closed when back and backErr are set
-	back    *Backend
-	backErr error
+	opening chan struct{} // held while the store is opened
 
 	mu          sync.Mutex
+	back        *Backend
+	retired     *Unavailable // why this process works no more
 	initialized bool
 	lanes       map[string]*lane
 	open        map[session.SessionID]*follower
@@ -74,32 +78,19 @@ type Agent struct {
 // NewAgent returns an agent; Serve runs it.
 func NewAgent(o Options) *Agent {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Agent{Options: o, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lanes: map[string]*lane{},
+	return &Agent{Options: o, ctx: ctx, cancel: cancel, opening: make(chan struct{}, 1), lanes: map[string]*lane{},
 		open: map[session.SessionID]*follower{}, untold: map[session.SessionID][]string{}}
 }
 
 // Serve works until the connection ends.
 func (a *Agent) Serve(connect func(rpc.Handler) *rpc.Conn) {
-	a.wg.Go(func() {
-		a.back, a.backErr = a.Backend(a.ctx)
-		close(a.ready)
-	})
+	a.wg.Go(a.openStore)
 	a.mu.Lock() // a request may arrive before conn is set
 	a.conn = connect(a)
 	a.mu.Unlock()
 	<-a.conn.Done()
 	a.cancel()
 	a.wg.Wait()
-}
-
-// backend waits for the store.
-func (a *Agent) backend(ctx context.Context) (*Backend, error) {
-	select {
-	case <-a.ready:
-		return a.back, a.backErr
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // lane keeps the order of what concerns one session while different sessions go on side by side.
@@ -172,6 +163,7 @@ func (a *Agent) Request(ctx context.Context, req *rpc.Request) {
 			err = h(a, ctx, b, req)
 		}
 		if err != nil {
+			err = a.named(err)
 			e := toError(err, session.SessionID(laneOf(req.Params)))
 			if e.Code == rpc.CodeInternalError {
 				a.Log.Error().Err(err).Str("method", req.Method).Msg("a request failed")
@@ -211,7 +203,8 @@ func (a *Agent) Notification(_ context.Context, method string, params json.RawMe
 			if err == nil {
 				err = a.cancelSession(b, id)
 			}
-			if err == nil {
+			var down *Unavailable
+			if err == nil || errors.As(a.named(err), &down) && down.Code == "store_newer" {
 				return
 			}
 			a.Log.Error().Err(err).Msg("a cancel failed; trying again")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"sync"
@@ -35,10 +34,11 @@ func serveACP(model string) error {
 				if ctx.Err() == nil { // a client that left at once is no fault
 					log.Error().Err(err).Msg("opening the store failed")
 				}
-				return nil, unavailable(err)
+				return nil, refusal(err)
 			}
 			return s.opened(n), nil
 		},
+		Diagnose:    s.diagnose,
 		Initialized: func() { s.timer = time.AfterFunc(admitAfter, s.want) },
 		Wanted:      s.want,
 	})
@@ -56,13 +56,21 @@ func serveACP(model string) error {
 	return s.close()
 }
 
-// unavailable turns a store that cannot be used into what session requests answer with.
-func unavailable(err error) error {
-	var oe *store.OpenError
-	if errors.As(err, &oe) {
-		return &acp.Unavailable{Code: string(oe.Code), Message: oe.Message, Action: oe.Action}
+// unavailable names what a store reports; nil for any other error.
+func unavailable(err error) *acp.Unavailable {
+	d := diagnose(err)
+	if d == nil {
+		return nil
 	}
-	return &acp.Unavailable{Code: "store_failed", Message: "The store could not be opened.", Action: "The log in the state directory has the cause."}
+	return &acp.Unavailable{Code: d.Code, Message: d.Message, Action: d.Action, Passes: d.Code == store.CodeInUse || d.Code == store.CodeBusy}
+}
+
+// refusal is what session requests answer with while the store cannot be opened.
+func refusal(err error) *acp.Unavailable {
+	if d := unavailable(err); d != nil {
+		return d
+	}
+	return &acp.Unavailable{Code: store.CodeFailed, Message: "The store could not be opened.", Action: "The log in the state directory has the cause."}
 }
 
 // acpServer is what outlives the agent: the node, and the moment from which paid work is admitted.
@@ -81,6 +89,17 @@ type acpServer struct {
 // want admits recovery and paid work: a session request came, or the client has stayed.
 func (s *acpServer) want() { s.once.Do(func() { close(s.wanted) }) }
 
+// diagnose names what the store reports inside a request. A store that was let go of is closed for a reason.
+func (s *acpServer) diagnose(err error) *acp.Unavailable {
+	s.mu.Lock()
+	n := s.node
+	s.mu.Unlock()
+	if n != nil && n.db.OutdatedBy() != nil && store.CodeOf(err) == store.CodeClosed {
+		err = n.db.OutdatedBy()
+	}
+	return unavailable(err)
+}
+
 func (s *acpServer) opened(n *node) *acp.Backend {
 	s.mu.Lock()
 	s.node = n
@@ -90,6 +109,13 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 		defer cancel()
 		<-s.wanted
 		n.recover(ctx, s.home)
+	})
+	s.wg.Go(func() {
+		select {
+		case <-n.outed:
+			s.agent.Retire(unavailable(n.db.OutdatedBy()))
+		case <-n.life.Done():
+		}
 	})
 	n.box.OnNotice(s.agent.Notice)
 	c, _ := settings(s.home) // one that cannot be used is complained about by the box

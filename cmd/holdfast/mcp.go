@@ -124,6 +124,9 @@ func (m *mcpServer) backend(ctx context.Context) (*server.Backend, error) {
 		m.node = n
 	}
 	n := m.node
+	if why := n.db.OutdatedBy(); why != nil {
+		return nil, why
+	}
 	return &server.Backend{Engine: n.engine, Goals: n.goals, Executor: func(ctx context.Context) server.Executor { return m.executor(ctx, n) }}, nil
 }
 
