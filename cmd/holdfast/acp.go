@@ -31,7 +31,8 @@ func serveACP(model string) error {
 			}
 			n, err := openNode(ctx, home, kindACP, model, log)
 			if err != nil {
-				if ctx.Err() == nil { // a client that left at once is no fault
+				if ctx.Err() == nil && s.refused != err.Error() { // a client that left at once is no fault; the same again is no news
+					s.refused = err.Error()
 					log.Error().Err(err).Msg("opening the store failed")
 				}
 				return nil, refusal(err)
@@ -80,6 +81,8 @@ type acpServer struct {
 	wanted chan struct{}
 	agent  *acp.Agent
 	timer  *time.Timer
+
+	refused string // why the store could not be opened, at the last try; the agent tries once at a time
 
 	mu   sync.Mutex
 	node *node

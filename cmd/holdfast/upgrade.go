@@ -63,5 +63,7 @@ func upgrade(cmd *cobra.Command, asJSON bool) error {
 		return err
 	}
 	defer func() { _ = c.close() }()
-	return c.show(u, func(w io.Writer) { _, _ = fmt.Fprintf(w, "The store has schema %d, which is this binary's.\n", u.Schema) })
+	return c.show(u, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "The store has schema %d, which is this binary's.\n", u.Schema)
+	})
 }

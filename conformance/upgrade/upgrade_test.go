@@ -165,7 +165,9 @@ func TestUpgrade_SurvivesDeath(t *testing.T) {
 	}
 }
 
-func (w *world) migrated() bool { return w.query("SELECT count(*) FROM sqlite_schema WHERE name = 'next_marks'") == 1 }
+func (w *world) migrated() bool {
+	return w.query("SELECT count(*) FROM sqlite_schema WHERE name = 'next_marks'") == 1
+}
 
 // A store that a newer release has changed is refused by the older one at every door, with what it has and what it needs, and stays as
 // it is to the byte.

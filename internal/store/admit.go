@@ -36,7 +36,7 @@ func (d *DB) admit(ctx context.Context, mark marker) error {
 		return err
 	}
 	if lowest > len(d.schema) { // the newer program has not come to migrate it yet
-		return newer(lowest, len(d.schema), "")
+		return newer(lowest, len(d.schema), writtenBy(ctx, conn))
 	}
 	if version < len(d.schema) {
 		if err := d.alone(ctx, conn); err != nil {

@@ -120,8 +120,8 @@ func (m migrator) step(ctx context.Context, step migration) error {
 		return fmt.Errorf("number: %w", err)
 	}
 	// The schema lock keeps older processes out. Should it have failed (its file was removed under one), they stop at their next write.
-	if _, err := tx.Exec(raiseWriter, step.version); err != nil {
-		return fmt.Errorf("raise the lowest writer: %w", err)
+	if _, err := raiseTo(ctx, tx, step.version, m.by); err != nil {
+		return err
 	}
 	var child, row, parent, key any
 	switch err := tx.QueryRow("PRAGMA foreign_key_check").Scan(&child, &row, &parent, &key); {

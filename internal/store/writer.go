@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+
+	"holdfast/internal/fault"
 )
 
 // Every migration raises the lowest writer to its own number. A process below it must not write, whatever locks it holds.
 const raiseWriter = `UPDATE meta SET value = CAST(?1 AS TEXT) WHERE key = 'min_writer' AND CAST(value AS INTEGER) < ?1`
 
-const lastWriter = `SELECT applied_by FROM schema_migrations ORDER BY version DESC LIMIT 1`
+// nameWriter records the version of the program that raised it, for a sentence.
+const nameWriter = `INSERT INTO meta (key, value) VALUES ('min_writer_by', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 
 // querier is a connection or a transaction.
 type querier interface {
@@ -31,9 +35,22 @@ func lowestWriter(ctx context.Context, q querier) (int, error) {
 	return lowest, nil
 }
 
-// writtenBy is the version of the program that made the newest step of the schema, "" when that cannot be read.
+// raiseTo forbids programs below a schema number to write. It tells whether they were allowed to.
+func raiseTo(ctx context.Context, tx *sql.Tx, version int, by string) (bool, error) {
+	res, err := tx.ExecContext(ctx, raiseWriter, version)
+	if err != nil {
+		return false, fmt.Errorf("raise the lowest writer: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return false, err
+	}
+	_, err = tx.ExecContext(ctx, nameWriter, by)
+	return true, err
+}
+
+// writtenBy is the version of the program that raised the lowest writer, "" when that cannot be read.
 func writtenBy(ctx context.Context, q querier) (version string) {
-	_ = q.QueryRowContext(ctx, lastWriter).Scan(&version) // it is for a sentence only
+	_ = q.QueryRowContext(ctx, selectMeta, "min_writer_by").Scan(&version) // it is for a sentence only
 	return version
 }
 
@@ -44,7 +61,7 @@ func (d *DB) mayWrite(ctx context.Context, q querier) error {
 		return err
 	}
 	e := newer(lowest, len(d.schema), writtenBy(ctx, q))
-	e.Message = "A newer Holdfast has taken the store over while this process ran: " + lowerFirst(e.Message)
+	e.Message = "A newer Holdfast has taken the store over while this process ran: it needs" + strings.TrimPrefix(e.Message, "The store has")
 	e.Action = "This process does no more work; commands it started go on and its work is taken over. " + e.Action
 	d.outdate(e)
 	return e
@@ -78,17 +95,10 @@ func (d *DB) OutdatedBy() *OpenError {
 func newer(has, knows int, by string) *OpenError {
 	maker, use := "", fmt.Sprintf("a version of Holdfast that knows schema %d", has)
 	if by != "" {
-		maker, use = " (made by Holdfast "+by+")", fmt.Sprintf("Holdfast %s or newer (one that knows schema %d)", by, has)
+		maker, use = " (of Holdfast "+by+")", fmt.Sprintf("Holdfast %s or newer (one that knows schema %d)", by, has)
 	}
 	return &OpenError{CodeNewer, fmt.Sprintf("The store has schema %d%s, this program knows up to %d.", has, maker, knows),
 		"Nothing was changed. Use " + use + ": update it and restart the editor.", nil}
-}
-
-func lowerFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return string(s[0]|0x20) + s[1:]
 }
 
 // RaiseWriter forbids every older program to write, without changing anything else: its processes let go of their work and of the
@@ -99,8 +109,10 @@ func RaiseWriter(ctx context.Context, o Options) (raised bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, d.release()) }()
-	raised, err = d.raise(ctx)
-	return raised, named(ctx, classify(err))
+	if raised, err = d.raise(ctx); err != nil {
+		return raised, named(ctx, classify(err))
+	}
+	return raised, nil
 }
 
 func (d *DB) raise(ctx context.Context) (raised bool, err error) {
@@ -133,13 +145,20 @@ func (d *DB) raise(ctx context.Context) (raised bool, err error) {
 		if err != nil || version == len(d.schema) {
 			return err
 		}
-		res, err := conn.ExecContext(ctx, raiseWriter, len(d.schema))
+		tx, err := conn.BeginTx(ctx, nil)
 		if err != nil {
-			return fmt.Errorf("raise the lowest writer: %w", err)
+			return fmt.Errorf("begin: %w", err)
 		}
-		n, err := res.RowsAffected()
-		raised = n > 0
-		return err
+		defer func() { _ = tx.Rollback() }() // no effect after Commit
+		if raised, err = raiseTo(ctx, tx, len(d.schema), d.o.BinaryVersion); err != nil {
+			return err
+		}
+		fault.Point("store.raised:before")
+		if err := tx.Commit(); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+		fault.Point("store.raised:after")
+		return nil
 	})
 	return raised, err
 }
