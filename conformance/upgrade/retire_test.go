@@ -163,3 +163,22 @@ func TestRetire_WorkerEnds(t *testing.T) {
 		t.Errorf("it ended with %v and said %q", err, work.Stderr())
 	}
 }
+
+// A death while the older release is forbidden to write leaves a store that either release understands.
+func TestRetire_SurvivesDeath(t *testing.T) {
+	t.Parallel()
+	for point, code := range map[string]int{"store.raised:before": 0, "store.raised:after": 1} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, nil)
+			s := w.used()
+			plain := w.env
+			w.env = append([]string{"HOLDFAST_CRASH=" + point}, plain...)
+			w.want(w.next, -1, []string{"upgrade"})
+			w.env = plain
+			w.want(w.old, code, []string{"sessions", "--json"})
+			w.want(w.next, 0, []string{"upgrade"}, "has schema")
+			w.want(w.next, 0, []string{"sessions", "--json"}, s)
+		})
+	}
+}
