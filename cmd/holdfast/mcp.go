@@ -175,9 +175,13 @@ func (m *mcpServer) admit(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	told := ""
 	for ctx.Err() == nil {
 		if _, err := m.backend(ctx); err != nil {
-			m.log.Error().Err(err).Msg("opening the store failed")
+			if told != err.Error() { // the same again is no news
+				told = err.Error()
+				m.log.Error().Err(err).Msg("opening the store failed")
+			}
 			select {
 			case <-time.After(admitAfter):
 			case <-ctx.Done():

@@ -3,6 +3,7 @@ package upgrade_test
 import (
 	"bytes"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -121,9 +122,7 @@ func TestRetire_WorkIsTakenOver(t *testing.T) {
 	for _, a := range []*harness.Agent{busy, idle, mcp, next} {
 		w.end(a)
 	}
-	if n := len(w.backups()); n != 1 {
-		t.Errorf("%d copies", n)
-	}
+	w.copyOpens(w.backups(), s) // the way back is open
 }
 
 // A process that must not write any more stops at its next write, without waiting to look.
@@ -144,6 +143,28 @@ func TestRetire_AtTheNextWrite(t *testing.T) {
 	w.end(a)
 	w.refused(w.editor(w.old), s, "store_newer", needed) // and so is the next launch
 	w.want(w.old, 1, []string{"doctor"}, "store_newer", needed)
+}
+
+// A question that was open in the older editor is asked again by the newer one, and its answer counts once.
+func TestRetire_QuestionIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, once("echo run >> counter"))
+	old := harness.Start(t, harness.Options{Binary: w.old, Env: w.env, Permission: func(json.RawMessage) string { return "" }})
+	old.Initialize()
+	s := old.NewSession(w.work)
+	p := old.Prompt(s, "work")
+	asked := func(m harness.Message) bool { return m.Method == "session/request_permission" }
+	if _, ok := old.Find(asked); !ok {
+		t.Fatal("no question")
+	}
+	w.want(w.next, 0, []string{"upgrade"}, "has schema")
+	w.failed(old, p, nextVersion)
+	next := w.editor(w.next)
+	next.Must("session/load", w.params(s), nil)
+	harness.Eventually(t, "the work is finished", func() bool { return strings.Contains(next.Text(s), "finished well") })
+	if _, ok := next.Find(asked); !ok || w.runs() != 1 {
+		t.Errorf("asked again %v, the command ran %d times", ok, w.runs())
+	}
 }
 
 // A worker without an editor says why it ends.

@@ -42,6 +42,9 @@ func (m migrator) backup(ctx context.Context, dir string, version int) (err erro
 	if _, err := m.conn.ExecContext(ctx, "VACUUM INTO ?", tmp); err != nil {
 		return fmt.Errorf("copy the store: %w", err)
 	}
+	if err := m.allowOlder(ctx, tmp, version); err != nil {
+		return fmt.Errorf("copy the store: %w", err)
+	}
 	// The copy is no open database, so it may be opened here.
 	f, err := os.OpenFile(tmp, os.O_RDWR, 0)
 	if err != nil {
@@ -60,6 +63,18 @@ func (m migrator) backup(ctx context.Context, dir string, version int) (err erro
 	fault.Point("store.backup:after")
 	return nil
 }
+
+// allowOlder lets the version that goes with the copy's schema write to it again: the copy is the way back.
+func (m migrator) allowOlder(ctx context.Context, path string, version int) error {
+	if _, err := m.conn.ExecContext(ctx, "ATTACH DATABASE ? AS copied", path); err != nil {
+		return err
+	}
+	_, err := m.conn.ExecContext(ctx, lowerWriter, version)
+	_, detached := m.conn.ExecContext(ctx, "DETACH DATABASE copied")
+	return errors.Join(err, detached)
+}
+
+const lowerWriter = `UPDATE copied.meta SET value = CAST(?1 AS TEXT) WHERE key = 'min_writer' AND CAST(value AS INTEGER) > ?1`
 
 func removeParts(dir string) error {
 	entries, err := os.ReadDir(dir)
