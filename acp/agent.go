@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -41,8 +42,11 @@ func (b *Backend) parkAfter() time.Duration {
 type Options struct {
 	Version  string
 	Scripted bool // the model plays a script, which every surface says
-	// Backend opens everything slow. It is called once, beside initialize; its error is what session requests answer with.
+	// Backend opens everything slow. It is called beside initialize, and again by session requests until it succeeds; its error is what
+	// they answer with.
 	Backend func(context.Context) (*Backend, error)
+	// Diagnose names what the store reports inside a request, nil for anything else.
+	Diagnose func(error) *Unavailable
 	// Initialized is called after the answer to initialize went out, Wanted at the first session request.
 	Initialized func()
 	Wanted      func()
@@ -63,12 +67,11 @@ type Agent struct {
 	last   context.Context // of controls: ends a moment after ctx, so that what a client says last is still carried out
 	wg     sync.WaitGroup
 
-	ready   chan struct{} // closed when back and backErr are set
-	back    *Backend
-	backErr error
-	stuck   chan struct{} // closed when another process keeps the store from being opened
+	opening chan struct{} // held while the store is opened
 
 	mu          sync.Mutex
+	back        *Backend
+	retired     *Unavailable // why this process works no more
 	initialized bool
 	client      session.Client
 	lanes       map[string]*lane
@@ -79,55 +82,27 @@ type Agent struct {
 	notices     bool                               // the client shows notices
 	untold      map[session.SessionID][]string     // what the client was not told yet
 	held        *heldStore                         // why the store is not open yet
+	stuck       chan struct{}                      // closed when another process keeps the store from being opened
 	toldBusy    time.Time                          // since when the store was kept that the client was told of
 }
 
 // NewAgent returns an agent; Serve runs it.
 func NewAgent(o Options) *Agent {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Agent{Options: o, ctx: ctx, cancel: cancel, last: lasting(ctx), ready: make(chan struct{}), stuck: make(chan struct{}), lanes: map[string]*lane{},
-		open: map[session.SessionID]*follower{}, prompting: map[*rpc.Request]session.SessionID{}, untold: map[session.SessionID][]string{}}
+	return &Agent{Options: o, ctx: ctx, cancel: cancel, last: lasting(ctx), opening: make(chan struct{}, 1), stuck: make(chan struct{}),
+		lanes: map[string]*lane{}, open: map[session.SessionID]*follower{}, prompting: map[*rpc.Request]session.SessionID{},
+		untold: map[session.SessionID][]string{}}
 }
 
 // Serve works until the connection ends.
 func (a *Agent) Serve(connect func(rpc.Handler) *rpc.Conn) {
-	a.wg.Go(func() {
-		b, err := a.openBackend()
-		a.mu.Lock()
-		a.back, a.backErr = b, err
-		a.mu.Unlock()
-		close(a.ready)
-	})
+	a.wg.Go(a.openStore)
 	a.mu.Lock() // a request may arrive before conn is set
 	a.conn = connect(a)
 	a.mu.Unlock()
 	<-a.conn.Done()
 	a.cancel()
 	a.wg.Wait()
-}
-
-// backend waits for the store.
-func (a *Agent) backend(ctx context.Context) (*Backend, error) {
-	select { // first: it may have been stuck and be open by now
-	case <-a.ready:
-		return a.back, a.backErr
-	default:
-	}
-	select {
-	case <-a.ready:
-		return a.back, a.backErr
-	default:
-	}
-	select {
-	case <-a.ready:
-		return a.back, a.backErr
-	case <-a.stuck:
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return nil, a.held
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // lane keeps the order of what concerns one session while different sessions go on side by side.
@@ -201,8 +176,9 @@ func (a *Agent) Request(ctx context.Context, req *rpc.Request) {
 			err = h(a, ctx, b, req)
 		}
 		if err != nil {
-			e := toError(err, session.SessionID(laneOf(req.Params)))
-			if e.Code == rpc.CodeInternalError {
+			var down *Unavailable
+			e := toError(a.named(err), session.SessionID(laneOf(req.Params)))
+			if e.Code == rpc.CodeInternalError && !errors.As(err, &down) { // what is down was logged when it was found
 				a.Log.Error().Err(err).Str("method", req.Method).Msg("a request failed")
 			}
 			req.Fail(e)

@@ -72,16 +72,6 @@ func (a *Agent) Busy(pid int, since time.Time) {
 	}
 }
 
-// open opens the store, again as long as another process keeps it.
-func (a *Agent) openBackend() (*Backend, error) {
-	for {
-		b, err := a.Backend(a.ctx)
-		if err == nil || !session.IsBusy(err) || a.ctx.Err() != nil {
-			return b, err
-		}
-	}
-}
-
 // attachWithin is how long opening a session waits for the store before its history is shown without.
 const attachWithin = 3 * time.Second
 

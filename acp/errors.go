@@ -14,6 +14,7 @@ type Unavailable struct {
 	Code    string
 	Message string
 	Action  string
+	Passes  bool // it ends by itself, when other processes end
 }
 
 func (e *Unavailable) Error() string { return e.Message + " " + e.Action }

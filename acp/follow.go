@@ -84,6 +84,13 @@ func (p *openPrompt) answer(f *follower, stop string) {
 	}
 }
 
+func (p *openPrompt) fail(e *rpc.Error) {
+	for _, t := range p.timers {
+		t.Stop()
+	}
+	p.req.Fail(e)
+}
+
 // question is a permission request on its way.
 type question struct {
 	cancel context.CancelFunc
@@ -258,6 +265,9 @@ func (f *follower) catchUp() {
 		}
 		if err != nil {
 			f.fail(err, "following a session failed")
+			if f.a.isRetired() {
+				f.stop()
+			}
 			f.after(time.Second, f.catchUp)
 			return
 		}

@@ -102,7 +102,8 @@ func (a *Agent) stopInLane(id session.SessionID, wanted func(*follower) bool) {
 			if err == nil {
 				err = a.cancelSession(b, id)
 			}
-			if err == nil {
+			var down *Unavailable
+			if err == nil || errors.As(a.named(err), &down) && down.Code == "store_newer" {
 				return
 			}
 			a.Log.Error().Err(err).Msg("a cancel failed; trying again")

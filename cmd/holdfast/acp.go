@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"sync"
@@ -33,13 +32,18 @@ func serveACP(model string) error {
 			}
 			n, err := openNode(ctx, home, kindACP, model, log, func(pid int, since time.Time) { s.agent.Busy(pid, since) })
 			if err != nil {
-				if ctx.Err() == nil { // a client that left at once is no fault
+				if ctx.Err() == nil && s.refused != err.Error() { // a client that left at once is no fault; the same again is no news
+					s.refused = err.Error()
 					log.Error().Err(err).Msg("opening the store failed")
 				}
-				return nil, unavailable(err)
+				if session.IsBusy(err) {
+					return nil, err // it is opened as soon as it can be
+				}
+				return nil, refusal(err)
 			}
 			return s.opened(n), nil
 		},
+		Diagnose:    s.diagnose,
 		Initialized: func() { s.timer = time.AfterFunc(admitAfter, s.want) },
 		Wanted:      s.want,
 	})
@@ -57,16 +61,21 @@ func serveACP(model string) error {
 	return s.close()
 }
 
-// unavailable turns a store that cannot be used into what session requests answer with.
-func unavailable(err error) error {
-	if session.IsBusy(err) {
-		return err // it is opened as soon as it can be
+// unavailable names what a store reports; nil for any other error.
+func unavailable(err error) *acp.Unavailable {
+	d := diagnose(err)
+	if d == nil {
+		return nil
 	}
-	var oe *store.OpenError
-	if errors.As(err, &oe) {
-		return &acp.Unavailable{Code: string(oe.Code), Message: oe.Message, Action: oe.Action}
+	return &acp.Unavailable{Code: d.Code, Message: d.Message, Action: d.Action, Passes: d.Code == store.CodeInUse || d.Code == store.CodeBusy}
+}
+
+// refusal is what session requests answer with while the store cannot be opened.
+func refusal(err error) *acp.Unavailable {
+	if d := unavailable(err); d != nil {
+		return d
 	}
-	return &acp.Unavailable{Code: "store_failed", Message: "The store could not be opened.", Action: "The log in the state directory has the cause."}
+	return &acp.Unavailable{Code: store.CodeFailed, Message: "The store could not be opened.", Action: "The log in the state directory has the cause."}
 }
 
 // acpServer is what outlives the agent: the node, and the moment from which paid work is admitted.
@@ -77,6 +86,8 @@ type acpServer struct {
 	agent  *acp.Agent
 	timer  *time.Timer
 
+	refused string // why the store could not be opened, at the last try; the agent tries once at a time
+
 	mu   sync.Mutex
 	node *node
 	wg   sync.WaitGroup
@@ -84,6 +95,17 @@ type acpServer struct {
 
 // want admits recovery and paid work: a session request came, or the client has stayed.
 func (s *acpServer) want() { s.once.Do(func() { close(s.wanted) }) }
+
+// diagnose names what the store reports inside a request. A store that was let go of is closed for a reason.
+func (s *acpServer) diagnose(err error) *acp.Unavailable {
+	s.mu.Lock()
+	n := s.node
+	s.mu.Unlock()
+	if n != nil && n.db.OutdatedBy() != nil && store.CodeOf(err) == store.CodeClosed {
+		err = n.db.OutdatedBy()
+	}
+	return unavailable(err)
+}
 
 func (s *acpServer) opened(n *node) *acp.Backend {
 	s.mu.Lock()
@@ -94,6 +116,13 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 		defer cancel()
 		<-s.wanted
 		n.recover(ctx, s.home)
+	})
+	s.wg.Go(func() {
+		select {
+		case <-n.outed:
+			s.agent.Retire(unavailable(n.db.OutdatedBy()))
+		case <-n.life.Done():
+		}
 	})
 	n.box.OnNotice(s.agent.Notice)
 	c, _ := settings(s.home) // one that cannot be used is complained about by the box

@@ -124,6 +124,9 @@ func (m *mcpServer) backend(ctx context.Context) (*server.Backend, error) {
 		m.node = n
 	}
 	n := m.node
+	if why := n.db.OutdatedBy(); why != nil {
+		return nil, why
+	}
 	return &server.Backend{Engine: n.engine, Goals: n.goals, Executor: func(ctx context.Context) server.Executor { return m.executor(ctx, n) }}, nil
 }
 
@@ -172,9 +175,13 @@ func (m *mcpServer) admit(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	told := ""
 	for ctx.Err() == nil {
 		if _, err := m.backend(ctx); err != nil {
-			m.log.Error().Err(err).Msg("opening the store failed")
+			if told != err.Error() { // the same again is no news
+				told = err.Error()
+				m.log.Error().Err(err).Msg("opening the store failed")
+			}
 			select {
 			case <-time.After(admitAfter):
 			case <-ctx.Done():

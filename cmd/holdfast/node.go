@@ -40,8 +40,10 @@ type node struct {
 	life   context.Context // of what runs beside the work; ends with close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	graves sync.Mutex  // held while a dead one's lock is ours: whoever asks whether it lives would find it held
-	taking atomic.Bool // recovery was admitted: work that nobody owns is taken from now on
+	guard  sync.WaitGroup // of the goroutine that retires it
+	outed  chan struct{}  // closed once it has retired: a newer program forbids it to write
+	graves sync.Mutex     // held while a dead one's lock is ours: whoever asks whether it lives would find it held
+	taking atomic.Bool    // recovery was admitted: work that nobody owns is taken from now on
 }
 
 // Kinds of instances. The first two execute; the others only write controls.
@@ -71,7 +73,7 @@ func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger,
 	if err != nil {
 		return nil, err
 	}
-	n := &node{home: home, db: db, log: log}
+	n := &node{home: home, db: db, log: log, outed: make(chan struct{})}
 	if err := n.start(ctx, home, kind, model, now, newID); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -119,10 +121,11 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}
 	n.engine = session.NewEngine(cfg)
 	n.goals = &goals.Service{Engine: n.engine}
+	n.life, n.cancel = context.WithCancel(context.Background())
+	n.guard.Go(func() { n.mind(n.life) })
 	if !executes(kind) {
 		return nil // it takes nothing over, not even from the dead
 	}
-	n.life, n.cancel = context.WithCancel(context.Background())
 	n.wg.Go(func() { n.watch(n.life, home) })
 	return nil
 }
@@ -339,12 +342,10 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.taking.Store(true)
 	n.takeUnowned(ctx)
 	n.engine.Admit()
-	if n.life != nil {
-		n.wg.Go(func() {
-			n.prune(n.life, home)
-			n.tidy(n.life, home)
-		})
-	}
+	n.wg.Go(func() {
+		n.prune(n.life, home)
+		n.tidy(n.life, home)
+	})
 }
 
 // tidy finishes steps that a lost process left in the middle, and prunes recorded work trees that no record refers to. Nothing waits for it.
@@ -376,6 +377,7 @@ func (n *node) close() error {
 	left := true
 	if n.cancel != nil {
 		n.cancel()
+		n.guard.Wait()
 		n.wg.Wait()
 	}
 	if n.engine != nil {

@@ -40,7 +40,8 @@ func outside(name string) bool {
 
 // unreachable are the points that no client can make the binary reach, and where they are tested instead.
 var unreachable = map[string]string{
-	"store.backup": "a store of an older schema is needed, and no binary here makes one; the tests of the store die here",
+	"store.backup": withOlder,
+	"store.raised": withOlder,
 
 	"effect.looked_up": "no play here has a file that cannot be looked at; conformance/effects dies here",
 
@@ -64,6 +65,8 @@ var unreachable = map[string]string{
 	"undo.accepted":  withFiles,
 	"undo.settled":   withFiles,
 }
+
+const withOlder = "a store of an older schema is needed, and no binary here makes one; conformance/upgrade dies here"
 
 const withFiles = "no play here takes files back or stalls; conformance/undo dies here"
 

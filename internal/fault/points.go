@@ -51,6 +51,7 @@ var Points = []string{
 	"store.create",
 	"store.marker",
 	"store.migrate",
+	"store.raised",
 	"text.flushed",
 	"turn.ended",
 	"turn.failed",

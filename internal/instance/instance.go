@@ -145,6 +145,22 @@ func (i *Instance) Close() error {
 	return nil
 }
 
+// Abandon lets the lock go and leaves its file, as a death would: whoever looks finds a dead instance and takes over what it had. It is
+// for a process that must not remove its row. Close does nothing afterwards.
+func (i *Instance) Abandon() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
+		return nil
+	}
+	i.closed = true
+	i.bell.close()
+	if err := i.lock.Close(); err != nil {
+		return fmt.Errorf("abandon instance: %w", err)
+	}
+	return nil
+}
+
 // removeFiles deletes what belongs to an id whose lock the caller holds, and lets the lock go last. A file under the name that is
 // not the locked one belongs to somebody else.
 func removeFiles(f *os.File, dir, id string) error {

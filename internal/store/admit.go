@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // checkBelow is the size up to which every open checks the whole file.
@@ -28,6 +30,18 @@ func (d *DB) admit(ctx context.Context, mark marker) error {
 	version, err := verify(ctx, conn, d.schema)
 	if err != nil {
 		return err
+	}
+	lowest, err := lowestWriter(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if lowest > len(d.schema) { // the newer program has not come to migrate it yet
+		return newer(lowest, len(d.schema), writtenBy(ctx, conn))
+	}
+	if version < len(d.schema) {
+		if err := d.alone(ctx, conn); err != nil {
+			return err
+		}
 	}
 	if err := d.check(ctx, conn); err != nil {
 		return err
@@ -109,14 +123,10 @@ func (d *DB) check(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// upgrade brings an existing store to this binary's schema, alone.
+// upgrade brings an existing store to this binary's schema. The caller has the schema lock alone.
 func (d *DB) upgrade(ctx context.Context, conn *sql.Conn, version int) error {
 	if version == len(d.schema) {
 		return nil
-	}
-	alone, err := flockTry(d.schemaLock, true)
-	if err != nil || !alone {
-		return errors.Join(inUse(d.schemaLock), err)
 	}
 	m := migrator{conn, d.o.Now, d.o.BinaryVersion}
 	if err := m.backup(ctx, d.home.backups(), version); err != nil {
@@ -129,18 +139,61 @@ func (d *DB) upgrade(ctx context.Context, conn *sql.Conn, version int) error {
 		return &OpenError{CodeFailed, "The store could not be brought to the schema of this program.",
 			"Nothing of the failed step was kept; report this, and go on with the version used before.", err}
 	}
+	if err := pruneBackups(d.home.backups()); err != nil {
+		d.o.Log.Warn().Err(err).Msg("removing old copies of the store failed")
+	}
 	// Nobody can slip in between the two locks: taking either needs the gate, which is ours.
 	if ok, err := flockTry(d.schemaLock, false); err != nil || !ok {
-		return errors.Join(inUse(d.schemaLock), err)
+		return errors.Join(inUse(d.usersOfLock()), err)
 	}
 	return nil
 }
 
-func inUse(lock *os.File) *OpenError {
-	who := "other Holdfast processes"
-	if pids := lockHolders(lock); len(pids) > 0 {
-		who = fmt.Sprintf("older Holdfast processes (%v)", pids)
+// alone turns the schema lock into one that nobody else holds.
+func (d *DB) alone(ctx context.Context, conn *sql.Conn) error {
+	ok, err := flockTry(d.schemaLock, true)
+	if err == nil && ok {
+		return nil
 	}
-	return &OpenError{CodeInUse, "The store has to be brought to a new schema, and " + who + " still use it.",
-		"Close them (quit the editors or end the processes), then start again.", nil}
+	who := d.usersOfLock()
+	for i, u := range who {
+		_ = conn.QueryRowContext(ctx, kindOf, u.pid).Scan(&who[i].kind) // it is for a sentence only
+	}
+	return errors.Join(inUse(who), err)
+}
+
+// kindOf names what a process does. The newest row is its own, should an id have been used before.
+const kindOf = `SELECT kind FROM instances WHERE pid = ? ORDER BY started_at DESC LIMIT 1`
+
+// user is a process that has the store open.
+type user struct {
+	pid  int
+	kind string // "" when unknown
+}
+
+func (d *DB) usersOfLock() (who []user) {
+	for _, pid := range lockHolders(d.schemaLock) {
+		who = append(who, user{pid: pid})
+	}
+	return who
+}
+
+// kinds says in words what a process is.
+var kinds = map[string]string{"acp": "an editor's agent", "work": "holdfast work", "mcp": "an MCP server", "cli": "a command"}
+
+func inUse(who []user) *OpenError {
+	names := "other Holdfast processes"
+	if len(who) > 0 {
+		var each []string
+		for _, u := range who {
+			name := fmt.Sprint(u.pid)
+			if u.kind != "" {
+				name += " (" + cmp.Or(kinds[u.kind], u.kind) + ")"
+			}
+			each = append(each, name)
+		}
+		names = "older Holdfast processes: " + strings.Join(each, ", ")
+	}
+	return &OpenError{CodeInUse, "The store has to be brought to a new schema, which waits for " + names + ".",
+		"Quit the editors that started them, or run 'holdfast upgrade' to make them let go; then it goes on by itself, without a restart here.", nil}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,9 +40,12 @@ type DB struct {
 	looked  time.Time
 	reserve reserve
 
-	mu     sync.Mutex
-	closed bool
-	users  sync.WaitGroup // calls in progress; Close waits for them
+	outdated chan struct{} // closed together with outdatedBy
+
+	mu         sync.Mutex
+	outdatedBy *OpenError // why this process may not write any more
+	closed     bool
+	users      sync.WaitGroup // calls in progress; Close waits for them
 }
 
 // StoreID returns the random id the store got when it was created.
@@ -111,7 +113,7 @@ func (d *DB) once(ctx context.Context, point string, fn func(tx *sql.Tx) error) 
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // no effect after Commit; also runs when fn panics
-	if err := d.mayWrite(tx); err != nil {
+	if err := d.mayWrite(safe, tx); err != nil {
 		return err
 	}
 	if err := fn(tx); err != nil {
@@ -127,22 +129,6 @@ func (d *DB) once(ctx context.Context, point string, fn func(tx *sql.Tx) error) 
 		return errors.Join(ErrCommitUnknown, err)
 	}
 	fault.Point(point + ":after")
-	return nil
-}
-
-// mayWrite refuses to write when a newer binary has said that ones like this must not.
-func (d *DB) mayWrite(tx *sql.Tx) error {
-	var text string
-	if err := tx.QueryRow(selectMeta, "min_writer").Scan(&text); err != nil {
-		return fmt.Errorf("read the lowest writer: %w", err)
-	}
-	lowest, err := strconv.Atoi(text)
-	if err != nil {
-		return corrupt("The store's lowest writer is not a number.", err)
-	}
-	if lowest > len(d.schema) {
-		return newer(lowest, len(d.schema))
-	}
 	return nil
 }
 

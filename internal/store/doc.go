@@ -42,4 +42,7 @@
 //
 // I9: a failed COMMIT has an unknown outcome unless SQLite refused it before it wrote (full disk, constraint, lock). It is
 // reported as such and never repeated here.
+//
+// I10: every migration raises min_writer to its own number in its own transaction. A handle that has met a higher number than it
+// knows is outdated and never writes again; it does not change back.
 package store

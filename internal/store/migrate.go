@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,7 +18,10 @@ import (
 )
 
 //go:embed migrations
-var embedded embed.FS
+var files embed.FS
+
+// embedded is the ladder of this binary.
+var embedded fs.FS = files
 
 // migration is one step of the schema.
 type migration struct {
@@ -117,6 +119,10 @@ func (m migrator) step(ctx context.Context, step migration) error {
 	if _, err := tx.Exec(fmt.Sprintf("PRAGMA user_version=%d", step.version)); err != nil {
 		return fmt.Errorf("number: %w", err)
 	}
+	// The schema lock keeps older processes out. Should it have failed (its file was removed under one), they stop at their next write.
+	if _, err := raiseTo(ctx, tx, step.version, m.by); err != nil {
+		return err
+	}
 	var child, row, parent, key any
 	switch err := tx.QueryRow("PRAGMA foreign_key_check").Scan(&child, &row, &parent, &key); {
 	case err == nil:
@@ -139,7 +145,7 @@ func verify(ctx context.Context, conn *sql.Conn, s schema) (int, error) {
 		return 0, fmt.Errorf("read the schema version: %w", err)
 	}
 	if version > len(s) {
-		return 0, newer(version, len(s))
+		return 0, newer(version, len(s), writtenBy(ctx, conn))
 	}
 	rows, err := conn.QueryContext(ctx, listMigrations)
 	if err != nil {
@@ -164,43 +170,6 @@ func verify(ctx context.Context, conn *sql.Conn, s schema) (int, error) {
 		return 0, mismatch(s[next].name)
 	}
 	return version, nil
-}
-
-// backup keeps a consistent copy of a store before its schema changes. The copy appears under its name only when complete.
-func (m migrator) backup(ctx context.Context, dir string, version int) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("copy the store: %w", err)
-	}
-	path := filepath.Join(dir, fmt.Sprintf("holdfast-schema%d-%s.db", version, m.now().UTC().Format("20060102T150405.000")))
-	tmp := path + ".new"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("copy the store: %w", err)
-	}
-	if _, err := m.conn.ExecContext(ctx, "VACUUM INTO ?", tmp); err != nil {
-		return fmt.Errorf("copy the store: %w", err)
-	}
-	// The copy is no open database, so it may be opened here.
-	f, err := os.OpenFile(tmp, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("copy the store: %w", err)
-	}
-	if err := errors.Join(f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("copy the store: %w", err)
-	}
-	fault.Point("store.backup:before")
-	if err := os.Rename(tmp, path); err != nil {
-		return fmt.Errorf("copy the store: %w", err)
-	}
-	if err := syncDir(dir); err != nil {
-		return err
-	}
-	fault.Point("store.backup:after")
-	return nil
-}
-
-func newer(has, knows int) *OpenError {
-	return &OpenError{CodeNewer, fmt.Sprintf("The store has schema %d, this program knows up to %d.", has, knows),
-		fmt.Sprintf("Use a version of Holdfast that knows schema %d.", has), nil}
 }
 
 func mismatch(name string) *OpenError {

@@ -63,6 +63,19 @@ func (o Options) withDefaults() Options {
 // Open opens the store of a home, creating it when there has never been one. Errors are *OpenError or *BusyError, except when ctx
 // ends first.
 func Open(ctx context.Context, o Options) (*DB, error) {
+	d, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.open(ctx); err != nil {
+		_ = d.release()
+		return nil, named(ctx, classify(err))
+	}
+	return d, nil
+}
+
+// prepare makes a handle on a home, with nothing open yet.
+func prepare(o Options) (*DB, error) {
 	o = o.withDefaults()
 	if err := checkLibrary(); err != nil {
 		return nil, err
@@ -75,12 +88,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	d := &DB{o: o, home: h, schema: ladder, reserve: reserve{path: h.reserve()}}
-	if err := d.open(ctx); err != nil {
-		_ = d.release()
-		return nil, named(ctx, classify(err))
-	}
-	return d, nil
+	return &DB{o: o, home: h, schema: ladder, reserve: reserve{path: h.reserve()}, outdated: make(chan struct{})}, nil
 }
 
 // named gives an error that nothing recognised the shape that callers show to people.
@@ -113,7 +121,7 @@ func (d *DB) open(ctx context.Context) (err error) {
 	d.gate.limit = waitLimit
 	ctx = context.WithoutCancel(ctx) // from here on nothing is left half done
 	if ok, err := flockTry(d.schemaLock, false); err != nil || !ok {
-		return errors.Join(inUse(d.schemaLock), err)
+		return errors.Join(inUse(d.usersOfLock()), err)
 	}
 	mark, err := readMarker(d.home.marker())
 	if err != nil {
