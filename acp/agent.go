@@ -38,8 +38,11 @@ func (b *Backend) parkAfter() time.Duration {
 type Options struct {
 	Version  string
 	Scripted bool // the model plays a script, which every surface says
-	// Backend opens everything slow. It is called once, beside initialize; its error is what session requests answer with.
+	// Backend opens everything slow. It is called beside initialize; its error is what session requests answer with, and a later request
+	// calls it again: what was wrong may be gone.
 	Backend func(context.Context) (*Backend, error)
+	// Diagnose names what the store reports once it is open; nil for what has no name.
+	Diagnose func(error) *Unavailable
 	// Initialized is called after the answer to initialize went out, Wanted at the first session request.
 	Initialized func()
 	Wanted      func()
@@ -60,8 +63,10 @@ type Agent struct {
 	wg     sync.WaitGroup
 
 	ready   chan struct{} // closed when back and backErr are set
+	opening sync.Mutex    // guards the three below once ready is closed
 	back    *Backend
 	backErr error
+	tried   time.Time // the last opening that failed
 
 	mu          sync.Mutex
 	initialized bool
@@ -81,7 +86,7 @@ func NewAgent(o Options) *Agent {
 // Serve works until the connection ends.
 func (a *Agent) Serve(connect func(rpc.Handler) *rpc.Conn) {
 	a.wg.Go(func() {
-		a.back, a.backErr = a.Backend(a.ctx)
+		a.openBackend()
 		close(a.ready)
 	})
 	a.mu.Lock() // a request may arrive before conn is set
@@ -92,10 +97,24 @@ func (a *Agent) Serve(connect func(rpc.Handler) *rpc.Conn) {
 	a.wg.Wait()
 }
 
-// backend waits for the store.
+// openAgain is how soon a store that could not be opened is tried again.
+const openAgain = time.Second
+
+func (a *Agent) openBackend() {
+	if a.back, a.backErr = a.Backend(a.ctx); a.backErr != nil {
+		a.tried = a.Now()
+	}
+}
+
+// backend waits for the store. One that could not be opened is tried again: the editor need not start this process anew.
 func (a *Agent) backend(ctx context.Context) (*Backend, error) {
 	select {
 	case <-a.ready:
+		a.opening.Lock()
+		defer a.opening.Unlock()
+		if since := a.Now().Sub(a.tried); a.backErr != nil && (since >= openAgain || since < 0) && a.ctx.Err() == nil {
+			a.openBackend()
+		}
 		return a.back, a.backErr
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -172,7 +191,7 @@ func (a *Agent) Request(ctx context.Context, req *rpc.Request) {
 			err = h(a, ctx, b, req)
 		}
 		if err != nil {
-			e := toError(err, session.SessionID(laneOf(req.Params)))
+			e := a.toError(err, session.SessionID(laneOf(req.Params)))
 			if e.Code == rpc.CodeInternalError {
 				a.Log.Error().Err(err).Str("method", req.Method).Msg("a request failed")
 			}

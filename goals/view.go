@@ -151,6 +151,10 @@ func (s *Service) List(ctx context.Context, status Status, cursor string, limit 
 				return nil
 			}
 			v, err := view(in(stx), g.ID, false)
+			var broken *session.RecordError
+			if errors.As(err, &broken) {
+				v, err = brokenView(g, broken), nil // it keeps no other from being listed
+			}
 			if err != nil {
 				return err
 			}
@@ -208,7 +212,19 @@ func view(tx Tx, id string, history bool) (View, error) {
 	if (v.Phase == string(session.PhaseWorking) || v.Phase == string(session.PhaseQueued) || v.Phase == "verifying") && tx.Lost(sess.Owner) {
 		v.wait(session.CodeOwnerLost)
 	}
+	if g.Broken != session.CodeNone {
+		v.wait(g.Broken)
+	}
 	return v, v.account(tx, g, history)
+}
+
+// brokenView is what can be said of a Goal of which a record cannot be used.
+func brokenView(g Goal, e *session.RecordError) View {
+	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
+		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended()}
+	v.wait(e.Code)
+	v.Reason = e.Reason()
+	return v
 }
 
 // wait says that the Goal waits, and for what.

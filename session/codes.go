@@ -25,7 +25,8 @@ const (
 	CodeUnmet            Code = "requirements_unmet"
 	CodeNoProgress       Code = "no_progress"
 	CodeBlocked          Code = "blocked_by_agent"
-	CodeRecoveryUnread   Code = "recovery_unreadable"
+	CodeUnreadable       Code = "unreadable"
+	CodeMalformed        Code = "malformed"
 	CodeOutcomeUnknown   Code = "outcome_unknown"
 	CodeOwnerLost        Code = "owner_lost"
 	CodeServerMissing    Code = "mcp_server_missing"
@@ -65,5 +66,6 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeOwnerLost:        {"The process that worked on it is gone; the next process that executes goes on with it.", "user", []string{"open", "work", "end"}},
 	CodeServerMissing:    {"A tool needs an MCP server that only the editor can supply again.", "user", []string{"open", "pause", "end"}},
 	CodeStalled:          {"It did nothing for too long, and a person says whether what it changed is put back first.", "user", []string{"redo", "retry", "end"}},
-	CodeRecoveryUnread:   {"The recorded state of this work could not be read.", "user", []string{"retry", "end"}},
+	CodeUnreadable:       {"A record of this session could not be read from the disk.", "user", []string{"retry", "end"}},
+	CodeMalformed:        {"A record of this session is not valid.", "user", []string{"retry", "end"}},
 }

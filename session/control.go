@@ -500,7 +500,7 @@ func (PromptDriver) Begin(tx Tx, b *Begin) error {
 	}
 	var in PromptInput
 	if err := json.Unmarshal(b.Run.Input, &in); err != nil {
-		return fmt.Errorf("read the stored prompt: %w", err)
+		return &RecordError{Code: CodeMalformed, Session: b.Session.ID, Record: "run " + string(b.Run.ID), Err: err}
 	}
 	cmds, err := tx.OpenCommands(b.Session.ID)
 	if err != nil {

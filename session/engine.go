@@ -359,6 +359,11 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 		}
 		for _, id := range ids {
 			runs, err := tx.OpenRuns(id)
+			var broken *RecordError
+			if errors.As(err, &broken) {
+				e.Log.Error().Err(err).Str("session_id", string(id)).Msg("a session cannot be taken over")
+				continue // it keeps no other from being taken
+			}
 			if err != nil {
 				return err
 			}
@@ -395,12 +400,15 @@ func (e *Engine) TakeUnowned(ctx context.Context) error {
 	if err := e.Store.Read(ctx, func(tx Tx) (err error) { ids, err = tx.Unowned(); return err }); err != nil {
 		return fmt.Errorf("find unowned work: %w", err)
 	}
+	var errs []error
 	for _, id := range ids {
-		if _, err := e.claim(ctx, id); err != nil {
-			return err
+		_, err := e.claim(ctx, id)
+		var broken *RecordError
+		if errs = append(errs, err); err != nil && !errors.As(err, &broken) {
+			break // it is about the store; a session that cannot be used keeps no other from being taken
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Adopt makes this instance the owner of a session that nobody owns, so that accepted work starts at once.

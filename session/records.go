@@ -34,6 +34,7 @@ type Session struct {
 	Closed     bool // closed by the client: not a stop, but not continued by launch alone
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+	Broken     Code // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // Profile is the part of the execution profile that decides whether another process may continue headless.
@@ -96,6 +97,7 @@ type Run struct {
 	Redo           Redo          // what a person said about waiting work; the next admission takes it
 	CreatedAt      time.Time
 	EndedAt        time.Time
+	Broken         Code // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // Redo is a person's word on work that waits.
@@ -187,6 +189,7 @@ type Item struct {
 	State     ItemState
 	Body      ItemBody
 	CreatedAt time.Time
+	Broken    Code // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // ItemBody is the content of an item; which fields are set depends on the kind.
@@ -306,6 +309,7 @@ type Effect struct {
 	DispatchedAt time.Time
 	SettledAt    time.Time
 	SettledSeq   int64 // the session's sequence number when it was settled
+	Broken       Code  // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // Changes tells whether the call may have changed something outside.
@@ -347,6 +351,7 @@ type Approval struct {
 	AnsweredBy InstanceID
 	AskedAt    time.Time
 	AnsweredAt time.Time
+	Broken     Code // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // CommandKind is the kind of an accepted control.

@@ -37,6 +37,9 @@ type Tx interface {
 
 	InsertSession(Session) error
 	Session(SessionID) (Session, error)
+	// Intact returns a *RecordError when something cannot be used that executing a session depends on: the session itself, what is open in
+	// it, its servers, its Goal. The history is looked at where it is used.
+	Intact(SessionID) error
 	// UpdateSession writes everything but owner, generation and sequence, and announces the change.
 	UpdateSession(Session) error
 	// Own makes owner the owner under the next generation, which it returns. An empty owner lets go without raising it.

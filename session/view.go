@@ -67,8 +67,21 @@ type SessionView struct {
 	UpdatedAt        time.Time `json:"updatedAt"`
 }
 
-// ViewSession says where a session stands.
+// ViewSession says where a session stands. One of which something cannot be used is shown as well, with what is known.
 func ViewSession(tx Tx, s Session) (SessionView, error) {
+	v, err := viewSession(tx, s)
+	var broken *RecordError
+	if errors.As(err, &broken) {
+		v.mark(broken.Code, broken.Reason())
+		return v, nil
+	}
+	if err == nil && s.Broken != CodeNone {
+		v.mark(s.Broken, "")
+	}
+	return v, err
+}
+
+func viewSession(tx Tx, s Session) (SessionView, error) {
 	v := SessionView{SessionID: s.ID, Cwd: s.Cwd, Directories: []string{}, Title: s.Title, Mode: s.Mode, State: "idle", NextOwner: "user",
 		Allowed: []string{}, Owner: string(s.Owner), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
 	if len(s.Roots) > 1 {
@@ -79,7 +92,11 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 		return v, err
 	}
 	rank := map[string]int{"idle": 0, string(PhaseQueued): 1, string(PhaseWaiting): 2, string(PhaseWorking): 3}
+	var broken error
 	for _, r := range runs {
+		if r.Broken != CodeNone {
+			broken = &RecordError{Code: r.Broken, Session: s.ID, Record: "run " + string(r.ID)}
+		}
 		if r.Desired != DesiredRun || r.ReasonCode == CodeVerifying || rank[string(r.Phase)] <= rank[v.State] {
 			continue
 		}
@@ -127,7 +144,7 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 		v.OwnerPID = row.PID
 		v.OwnerLost = tx.Lost(s.Owner)
 	}
-	return v, nil
+	return v, broken
 }
 
 // ListSessions is one page of sessions, newest first, and the cursor of the next; an empty cwd lists all.
@@ -206,6 +223,9 @@ func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 		PlannedAt: e.PlannedAt, DispatchedAt: moment(e.DispatchedAt), SettledAt: moment(e.SettledAt)}
 	if v.Title == "" {
 		v.Title = e.Tool
+	}
+	if e.Broken != CodeNone && v.Note == "" {
+		v.Note = "The record of this call is not valid (" + string(e.Broken) + ")."
 	}
 	if e.State == EffectDispatched && e.Fact == FactNone {
 		s, err := tx.Session(e.Session)

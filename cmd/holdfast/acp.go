@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"holdfast/acp"
 	"holdfast/acp/rpc"
 	"holdfast/internal/provider"
-	"holdfast/internal/store"
 )
 
 // admitAfter is how long paid work waits when a client has only said initialize: editors probe agents.
@@ -39,6 +37,12 @@ func serveACP(model string) error {
 			}
 			return s.opened(n), nil
 		},
+		Diagnose: func(err error) *acp.Unavailable {
+			if d := diagnose(err); d != nil {
+				return &acp.Unavailable{Code: d.Code, Message: d.Message, Action: d.Action}
+			}
+			return nil
+		},
 		Initialized: func() { s.timer = time.AfterFunc(admitAfter, s.want) },
 		Wanted:      s.want,
 	})
@@ -58,9 +62,8 @@ func serveACP(model string) error {
 
 // unavailable turns a store that cannot be used into what session requests answer with.
 func unavailable(err error) error {
-	var oe *store.OpenError
-	if errors.As(err, &oe) {
-		return &acp.Unavailable{Code: string(oe.Code), Message: oe.Message, Action: oe.Action}
+	if d := diagnose(err); d != nil {
+		return &acp.Unavailable{Code: d.Code, Message: d.Message, Action: d.Action}
 	}
 	return &acp.Unavailable{Code: "store_failed", Message: "The store could not be opened.", Action: "The log in the state directory has the cause."}
 }

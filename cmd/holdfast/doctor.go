@@ -186,12 +186,12 @@ func (d *diagnosis) model(name string) {
 // look goes through an open store.
 func (d *diagnosis) look(ctx context.Context, c *cli) error {
 	d.add("schema", levelOK, fmt.Sprintf("The store has schema %d, which is this binary's.", d.Schema), "")
-	faults, err := c.db.Check(ctx)
+	faults, err := c.db.Check(ctx, false)
 	switch {
 	case err != nil:
 		return err
 	case len(faults) > 0:
-		d.add("integrity", levelFault, fmt.Sprintf("The store is damaged: %s", line(faults[0], 200)),
+		d.add("integrity", levelFault, fmt.Sprintf("The store is damaged: %s", line(faults[0].Text, 200)),
 			"End all Holdfast processes and keep the file; copy the newest file of the folder backups over it.")
 		return nil
 	default:

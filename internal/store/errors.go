@@ -9,6 +9,7 @@ import (
 	"time"
 
 	sqlite3 "holdfast/internal/sqlite"
+	"holdfast/session"
 )
 
 // Codes of the states a store can be in. They are stable: interfaces and logs repeat them.
@@ -80,11 +81,14 @@ func (e *BusyError) Unwrap() error { return e.Err }
 func CodeOf(err error) string {
 	var open *OpenError
 	var busy *BusyError
+	var broken *session.RecordError
 	switch {
 	case err == nil:
 		return ""
 	case errors.Is(err, ErrCommitUnknown): // first: nothing else about it matters before the caller has looked
 		return CodeUnknownOutcome
+	case errors.As(err, &broken):
+		return string(broken.Code)
 	case errors.As(err, &open):
 		return open.Code
 	case errors.As(err, &busy):
@@ -115,9 +119,10 @@ func classify(err error) error {
 // caller's function and is returned as it is.
 func classifySQLite(err error) error {
 	var open *OpenError
+	var broken *session.RecordError
 	var lite sqlite3.Error
 	switch {
-	case err == nil, errors.As(err, &open), errors.Is(err, ErrCommitUnknown), !errors.As(err, &lite):
+	case err == nil, errors.As(err, &open), errors.As(err, &broken), errors.Is(err, ErrCommitUnknown), !errors.As(err, &lite):
 		return err
 	case isFull(err):
 		return full(err)
