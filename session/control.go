@@ -292,7 +292,7 @@ func (e *Engine) halt(ctx context.Context, id SessionID, kind CommandKind) (stri
 			return err
 		}
 		for _, r := range runs {
-			if r.Kind != RunPrompt || r.Desired != DesiredRun {
+			if r.Kind != RunPrompt && r.Broken == CodeNone || r.Desired != DesiredRun {
 				continue
 			}
 			r.Desired, r.ReasonCode = DesiredCancelled, CodeUserCancelled

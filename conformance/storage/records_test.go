@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -45,7 +44,7 @@ func TestRecord_NotValidCostsItsOwnSession(t *testing.T) {
 		"the history, no JSON":    {`UPDATE items SET body = '{"text":' WHERE session = ?1 AND kind = 'user'`, `SELECT body FROM items WHERE session = ?1 AND kind = 'user'`, true},
 		"the history, other JSON": {`UPDATE items SET body = '["x"]' WHERE session = ?1 AND kind = 'user'`, `SELECT body FROM items WHERE session = ?1 AND kind = 'user'`, true},
 		"an open entry":           {`UPDATE items SET body = '{}' WHERE session = ?1 AND kind = 'tool'`, `SELECT body FROM items WHERE session = ?1 AND kind = 'tool'`, true},
-		"a kind nobody knows":     {`UPDATE items SET kind = 'song' WHERE session = ?1 AND kind = 'user'`, `SELECT group_concat(kind) FROM items WHERE session = ?1`, true},
+		"a kind nobody knows":     {`UPDATE items SET kind = 'song' WHERE session = ?1 AND kind = 'user'`, `SELECT body FROM items WHERE session = ?1 AND kind = 'song'`, true},
 		"the input":               {`UPDATE runs SET input = '{' WHERE session = ?1`, `SELECT input FROM runs WHERE session = ?1`, false},
 		"what is wanted":          {`UPDATE runs SET kind = 'dance' WHERE session = ?1`, `SELECT kind FROM runs WHERE session = ?1`, false},
 		"the plan of a call":      {`UPDATE effects SET plan = 'x' WHERE session = ?1`, `SELECT plan FROM effects WHERE session = ?1`, true},
@@ -109,10 +108,6 @@ func TestRecord_NotValidCostsItsOwnSession(t *testing.T) {
 			if n := w.lines("counter"); n != 1 {
 				t.Errorf("the command ran %d times", n)
 			}
-			if os.Getenv("HOLDFAST_SHOW_LOG") != "" {
-				log, _ := os.ReadFile(w.home + "/log.jsonl")
-				t.Logf("%s", log)
-			}
 		})
 	}
 }
@@ -140,4 +135,54 @@ func TestRecord_PromptIsAnsweredWithTheReason(t *testing.T) {
 		t.Errorf("the model was asked %d times", n-asked)
 	}
 	w.talk(b, "elsewhere")
+}
+
+// pursued answers as a worker that is held in a command.
+func pursued(r fakemodel.Request) fakemodel.Reply {
+	if len(r.Results()) == 0 && !strings.Contains(r.LastUser(), "hello") && !strings.Contains(r.LastUser(), "still") {
+		return shell("echo run >> counter; touch begun; while [ ! -e go ]; do sleep 0.02; done")
+	}
+	return fakemodel.Text("Nothing more.")
+}
+
+// The same of a goal: it is listed with the others, does not go on, and can be stopped.
+func TestRecord_GoalThatIsNotValid(t *testing.T) {
+	for name, c := range map[string]struct{ change, keeps string }{
+		"the grants":      {`UPDATE goals SET grants = '[[' WHERE session = ?1`, `SELECT grants FROM goals WHERE session = ?1`},
+		"the status":      {`UPDATE goals SET status = 'glorious' WHERE session = ?1`, `SELECT status FROM goals WHERE session = ?1`},
+		"the requirement": {`UPDATE requirements SET evidence = '{}' WHERE goal IN (SELECT id FROM goals WHERE session = ?1)`, `SELECT evidence FROM requirements LIMIT 1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, pursued)
+			a := w.editor()
+			broken, sound := a.NewSession(w.work), w.talk(a, "hello")
+			a.Must("create_goal", map[string]any{"sessionId": broken, "objective": "Do it."}, nil)
+			harness.Eventually(t, "the command runs", func() bool { return w.has("begun") })
+			a.Kill()
+			w.put("go")
+			w.edit(c.change, broken)
+			before := w.value(c.keeps, broken)
+			b := w.editor()
+			if e := w.load(b, sound); e != nil {
+				t.Fatal(e)
+			}
+			w.say(b, sound, "still there?")
+			harness.Eventually(t, "the session waits", func() bool { return w.list()[broken].ReasonCode == "malformed" })
+			if out := w.want(0, "goals", "list"); !strings.Contains(out, "malformed") {
+				t.Errorf("the goals: %s", out)
+			}
+			f, code := w.doctor()
+			if w.found(f, "record", "person", broken); code != 3 {
+				t.Errorf("doctor ended with %d", code)
+			}
+			w.want(0, "stop", broken)
+			harness.Eventually(t, "it was stopped", func() bool {
+				return w.value(`SELECT count(*) FROM runs WHERE session = ?1 AND desired = 'run' AND phase <> 'ended'`, broken) == "0"
+			})
+			if after := w.value(c.keeps, broken); after != before || w.lines("counter") != 1 {
+				t.Errorf("stored: %q, was %q; the command ran %d times", after, before, w.lines("counter"))
+			}
+		})
+	}
 }
