@@ -151,10 +151,6 @@ func (s *Service) List(ctx context.Context, status Status, cursor string, limit 
 				return nil
 			}
 			v, err := view(in(stx), g.ID, false)
-			var broken *session.RecordError
-			if errors.As(err, &broken) {
-				v, err = brokenView(g, broken), nil // it keeps no other from being listed
-			}
 			if err != nil {
 				return err
 			}
@@ -165,11 +161,21 @@ func (s *Service) List(ctx context.Context, status Status, cursor string, limit 
 	return out, next, err
 }
 
+// view is a Goal as it is shown. One of which a record cannot be used is shown as well, and keeps no other from being listed.
 func view(tx Tx, id string, history bool) (View, error) {
 	g, err := tx.Goal(id)
 	if err != nil {
 		return View{}, err
 	}
+	v, err := viewGoal(tx, g, history)
+	var broken *session.RecordError
+	if errors.As(err, &broken) {
+		return brokenView(g, broken), nil
+	}
+	return v, err
+}
+
+func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 	run, err := tx.Run(g.Run)
 	if err != nil {
 		return View{}, err
