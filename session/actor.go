@@ -131,6 +131,7 @@ func (a *actor) pick() (*Run, time.Time, error) {
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("look for work: %w", err)
 	}
+	a.shorten(runs)
 	recheck := a.takeRecheck()
 	if !a.started {
 		a.started = true
