@@ -12,6 +12,8 @@ var (
 	ErrFenced = errors.New("the session has another owner")
 	// ErrNotFound: no such record.
 	ErrNotFound = errors.New("not found")
+	// ErrNotNow: nothing was stored, and later the same can be: the disk is full, the store is held by somebody, moved or not writable.
+	ErrNotNow = errors.New("it cannot be stored now")
 	// ErrStale: the record changed since it was read.
 	ErrStale = errors.New("the record changed meanwhile")
 )

@@ -47,11 +47,13 @@ func (t *turn) poke() {
 
 // commit runs one executor transaction: fenced, announced, and safe against a cancel that comes in the middle of it.
 func (t *turn) commit(ctx context.Context, point string, fn func(Tx) error) error {
-	return t.e.Commit(context.WithoutCancel(ctx), point, t.a.id, func(tx Tx) error {
-		if err := tx.Fence(t.a.id, t.e.Self.ID, t.a.gen); err != nil {
-			return err
-		}
-		return fn(tx)
+	return t.untilStored(func() error {
+		return t.e.Commit(context.WithoutCancel(ctx), point, t.a.id, func(tx Tx) error {
+			if err := tx.Fence(t.a.id, t.e.Self.ID, t.a.gen); err != nil {
+				return err
+			}
+			return fn(tx)
+		})
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 	"time"
 
@@ -60,6 +61,14 @@ func (e *OpenError) Error() string {
 
 func (e *OpenError) Unwrap() error { return e.Err }
 
+// Plain is the state in words for a person.
+func (e *OpenError) Plain() string { return e.Code + ": " + strings.TrimSuffix(e.Message, ".") }
+
+// Is tells the states that may pass by themselves, and in which nothing was stored.
+func (e *OpenError) Is(target error) bool {
+	return target == session.ErrNotNow && (e.Code == CodeFull || e.Code == CodeMoved || e.Code == CodeUnwritable)
+}
+
 // BusyError says that the gate could not be had. Trying again is always allowed: the kernel frees the gate when its holder dies,
 // and a holder that was suspended goes on when it is continued.
 type BusyError struct {
@@ -75,7 +84,13 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("%s: process %d has held the store since %s; it may be suspended", CodeBusy, e.PID, e.Since.Format(time.RFC3339))
 }
 
+// Plain is the state in words for a person.
+func (e *BusyError) Plain() string { return e.Error() }
+
 func (e *BusyError) Unwrap() error { return e.Err }
+
+// Is tells that nothing was stored, and that trying again is right.
+func (e *BusyError) Is(target error) bool { return target == session.ErrNotNow }
 
 // CodeOf returns the code of any error of this package, CodeFailed for one without a name of its own and "" for nil.
 func CodeOf(err error) string {
