@@ -176,9 +176,9 @@ func (a *Agent) Request(ctx context.Context, req *rpc.Request) {
 			err = h(a, ctx, b, req)
 		}
 		if err != nil {
+			e := a.toError(err, session.SessionID(laneOf(req.Params)))
 			var down *Unavailable
-			e := toError(a.named(err), session.SessionID(laneOf(req.Params)))
-			if e.Code == rpc.CodeInternalError && !errors.As(err, &down) { // what is down was logged when it was found
+			if e.Code == rpc.CodeInternalError && !errors.As(a.named(err), &down) { // what is down was logged when it was found
 				a.Log.Error().Err(err).Str("method", req.Method).Msg("a request failed")
 			}
 			req.Fail(e)

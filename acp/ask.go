@@ -40,6 +40,9 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 	if err != nil {
 		return v1.RequestPermissionRequest{}, fmt.Errorf("load what question %s is about: %w", p.ID, err)
 	}
+	if it.Body.Tool == nil {
+		return v1.RequestPermissionRequest{}, &session.RecordError{Code: it.Broken, Session: f.id, Record: "item " + string(it.ID)}
+	}
 	full, key := toolUpdate(it, false)
 	if sh := f.shown(it.ID); sh.tool != key { // the client must know the call before it is asked about it
 		first, _ := toolUpdate(it, sh.tool == "")

@@ -29,6 +29,12 @@ type invalid struct{ member, message string }
 
 func (e *invalid) Error() string { return e.member + ": " + e.message }
 
+// toError names what the store reports, and looks the rest up.
+func (a *Agent) toError(err error, id session.SessionID) *rpc.Error {
+	err = a.named(err)
+	return toError(err, id)
+}
+
 // toError is the one table from an error to what the peer sees. The log has the cause.
 func toError(err error, id session.SessionID) *rpc.Error {
 	var (
@@ -38,6 +44,7 @@ func toError(err error, id session.SessionID) *rpc.Error {
 		refused *goals.NotAllowedError
 		down    *Unavailable
 		auth    *AuthRequired
+		broken  *session.RecordError
 	)
 	data := func(kv ...any) map[string]any {
 		m := map[string]any{}
@@ -70,6 +77,8 @@ func toError(err error, id session.SessionID) *rpc.Error {
 		return &rpc.Error{Code: rpc.CodeInternalError, Message: down.Error(), Data: data("code", down.Code, "action", down.Action)}
 	case session.IsBusy(err): // before the reason why the wait ended
 		return busyError(err, data)
+	case errors.As(err, &broken):
+		return &rpc.Error{Code: rpc.CodeInternalError, Message: broken.Reason(), Data: data("code", broken.Code, "action", session.RecordAction)}
 	case goals.NoGoal(err):
 		return &rpc.Error{Code: rpc.CodeResourceNotFound, Message: "The session has no goal.", Data: data("code", "no_goal")}
 	case errors.Is(err, session.ErrNotFound) && id != "":

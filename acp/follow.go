@@ -353,6 +353,10 @@ func records(tx session.Tx, evs []session.Event) ([]any, error) {
 		case session.EventGoal:
 			r = goalChanged{}
 		}
+		var broken *session.RecordError
+		if errors.As(err, &broken) {
+			continue // doctor names it; what comes after it is shown
+		}
 		if err != nil {
 			return nil, err
 		}

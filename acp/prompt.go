@@ -106,7 +106,7 @@ func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *r
 	f.post(func() { f.shown(shown).closed = true }) // the client shows its own message itself
 	hold, line, err := c.run(ctx, b, f.id, text, shown)
 	if err != nil {
-		e := toError(err, f.id)
+		e := f.a.toError(err, f.id)
 		if e.Code == rpc.CodeInternalError || fault.Without("refusal_line") {
 			return err
 		}

@@ -98,6 +98,6 @@ func (f *follower) again(o *ongoing) {
 	if text != "" && text[len(text)-1] != '\n' {
 		text += "\n"
 	}
-	text += fmt.Sprintf("[running for %s]", o.told.Sub(o.since).Round(time.Second))
+	text += fmt.Sprintf("[running for %s]", max(0, o.told.Sub(o.since)).Round(time.Second)) // a clock may be put back
 	f.send(liveOutput(o.item.ID, session.Output{Text: text}))
 }

@@ -202,6 +202,9 @@ func (a *Agent) stored(ctx context.Context, b *Backend, id session.SessionID) (s
 		return s, &invalid{"sessionId", "name the session"}
 	}
 	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error { s, err = tx.Session(id); return err })
+	if err == nil && s.Broken == session.CodeUnreadable {
+		err = &session.RecordError{Code: s.Broken, Session: id, Record: "session " + string(id)}
+	}
 	return s, err
 }
 

@@ -49,6 +49,7 @@ type Goal struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	EndedAt        time.Time
+	Broken         session.Code // not CodeNone: the stored form is not valid; see [session.RecordError]
 }
 
 // Kind is how a requirement is decided.

@@ -596,7 +596,7 @@ func (Hooks) Cancelled(stx session.Tx, id session.SessionID, command string, now
 	tx := in(stx)
 	g, err := tx.OpenGoal(id)
 	if errors.Is(err, session.ErrNotFound) {
-		return nil
+		return cancelBroken(tx, id, now)
 	}
 	if err != nil {
 		return err
@@ -615,6 +615,28 @@ func (Hooks) Cancelled(stx session.Tx, id session.SessionID, command string, now
 	g.ControlVersion++
 	g.CancelCommand, g.UpdatedAt = command, now
 	return pause(tx, g, session.CodeUserCancelled, "", now)
+}
+
+// cancelBroken ends the runs of Goals whose own record is not valid, so that it cannot be paused. It stays as it is.
+func cancelBroken(tx Tx, id session.SessionID, now time.Time) error {
+	runs, err := tx.OpenRuns(id)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.Goal == "" || r.Desired != session.DesiredRun {
+			continue
+		}
+		if g, err := tx.Goal(r.Goal); err != nil || g.Broken == session.CodeNone {
+			continue
+		}
+		r.Desired, r.ReasonCode = session.DesiredCancelled, session.CodeUserCancelled
+		r.ControlVersion++
+		if err := tx.UpdateRun(r, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Uncancelled lets the Goal go on that this cancel, and nothing since, has paused.

@@ -161,11 +161,21 @@ func (s *Service) List(ctx context.Context, status Status, cursor string, limit 
 	return out, next, err
 }
 
+// view is a Goal as it is shown. One of which a record cannot be used is shown as well, and keeps no other from being listed.
 func view(tx Tx, id string, history bool) (View, error) {
 	g, err := tx.Goal(id)
 	if err != nil {
 		return View{}, err
 	}
+	v, err := viewGoal(tx, g, history)
+	var broken *session.RecordError
+	if errors.As(err, &broken) {
+		return brokenView(g, broken), nil
+	}
+	return v, err
+}
+
+func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 	run, err := tx.Run(g.Run)
 	if err != nil {
 		return View{}, err
@@ -215,7 +225,18 @@ func view(tx Tx, id string, history bool) (View, error) {
 			v.wait(code, why)
 		}
 	}
+	if g.Broken != session.CodeNone {
+		v.wait(g.Broken, "")
+	}
 	return v, v.account(tx, g, history)
+}
+
+// brokenView is what can be said of a Goal of which a record cannot be used.
+func brokenView(g Goal, e *session.RecordError) View {
+	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
+		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended()}
+	v.wait(e.Code, e.Reason())
+	return v
 }
 
 // wait says that the Goal waits, and for what.

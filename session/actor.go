@@ -105,7 +105,10 @@ func (a *actor) loop() {
 			return
 		case err != nil && a.ctx.Err() == nil:
 			a.log(err, "executing failed; trying again")
-			due = a.e.Now().Add(backoff)
+			var broken *RecordError
+			if due = a.e.Now().Add(backoff); errors.As(err, &broken) {
+				due = time.Time{} // a record does not mend itself; whoever mends it opens the session again
+			}
 			backoff = min(backoff*2, 5*time.Second)
 		case err == nil:
 			backoff = 50 * time.Millisecond
@@ -186,6 +189,7 @@ func (a *actor) pick() (*Run, time.Time, error) {
 		now, gone := a.e.Workspace.Identity(s.Cwd)
 		moved[r.ID] = gone == nil && now == s.Identity
 	}
+	a.shorten(runs)
 	recheck := a.takeRecheck()
 	if !a.started {
 		a.started = true

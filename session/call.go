@@ -442,6 +442,9 @@ func settleLoaded(tx Tx, ef Effect, it Item, f Finding, now time.Time) error {
 		return err
 	}
 	word, tc := ef, it.Body.Tool
+	if tc == nil { // an entry that is not valid stays as it is; the journal says what is certain
+		tc = &ToolCall{}
+	}
 	ef.Fact, tc.Fact = f.Fact, f.Fact
 	ef.Lookup, tc.Lookup, tc.Why = "", "", ""
 	if f.Note != "" {

@@ -25,7 +25,8 @@ const (
 	CodeUnmet            Code = "requirements_unmet"
 	CodeNoProgress       Code = "no_progress"
 	CodeBlocked          Code = "blocked_by_agent"
-	CodeRecoveryUnread   Code = "recovery_unreadable"
+	CodeUnreadable       Code = "unreadable"
+	CodeMalformed        Code = "malformed"
 	CodeOutcomeUnknown   Code = "outcome_unknown"
 	CodeOwnerLost        Code = "owner_lost"
 	CodeOwnerSilent      Code = "owner_not_responding"
@@ -71,5 +72,6 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeStalled:          {"It did nothing for too long, and a person says whether what it changed is put back first.", "user", []string{"redo", "retry", "end"}},
 	CodeSlot:             {"As many runs work unattended as may; it goes on when one of them ends, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
 	CodeWorktreeBusy:     {"Another session works unattended in the same work tree; it goes on when that one is done, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
-	CodeRecoveryUnread:   {"The recorded state of this work could not be read.", "user", []string{"retry", "end"}},
+	CodeUnreadable:       {"A record of this session could not be read from the disk.", "user", []string{"retry", "end"}},
+	CodeMalformed:        {"A record of this session is not valid.", "user", []string{"retry", "end"}},
 }

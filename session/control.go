@@ -313,7 +313,7 @@ func (e *Engine) halt(ctx context.Context, id SessionID, kind CommandKind) (stri
 			return err
 		}
 		for _, r := range runs {
-			if r.Kind != RunPrompt || r.Desired != DesiredRun {
+			if r.Kind != RunPrompt && r.Broken == CodeNone || r.Desired != DesiredRun {
 				continue
 			}
 			r.Desired, r.ReasonCode = DesiredCancelled, CodeUserCancelled
@@ -531,7 +531,7 @@ func (PromptDriver) Begin(tx Tx, b *Begin) error {
 	}
 	var in PromptInput
 	if err := json.Unmarshal(b.Run.Input, &in); err != nil {
-		return fmt.Errorf("read the stored prompt: %w", err)
+		return &RecordError{Code: CodeMalformed, Session: b.Session.ID, Record: "run " + string(b.Run.ID), Err: err}
 	}
 	cmds, err := tx.OpenCommands(b.Session.ID)
 	if err != nil {

@@ -375,28 +375,15 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 		}
 		for _, id := range ids {
 			runs, err := tx.OpenRuns(id)
-			if err != nil {
-				return err
-			}
-			if len(runs) == 0 {
+			if err == nil && len(runs) == 0 {
 				continue // nothing to do: whoever opens it next becomes its owner
 			}
-			ok, waiting, err := e.goesOn(tx, id)
-			if err != nil {
+			if !e.spoilt(id, err) && err != nil {
 				return err
 			}
-			if !ok { // it stays free for one that can
-				if err := e.setAside(tx, waiting, e.Now()); err != nil {
-					return err
-				}
-				left = append(left, id)
-				continue
-			}
-			g, err := e.gain(tx, id)
-			if err != nil {
+			if err := e.take(tx, id, &got, &left); err != nil {
 				return err
 			}
-			got = append(got, g)
 		}
 		return nil
 	})
@@ -411,6 +398,41 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 		e.changed(id)
 	}
 	return nil
+}
+
+// take makes this instance the owner of a session whose work can go on here. Any other is left free for one that can go on with it, and
+// one with a record that cannot be used is left as it is.
+func (e *Engine) take(tx Tx, id SessionID, got *[]gained, left *[]SessionID) error {
+	ok, waiting, err := e.goesOn(tx, id)
+	if err == nil && !ok {
+		*left = append(*left, id)
+		return e.setAside(tx, waiting, e.Now())
+	}
+	var g gained
+	if err == nil {
+		g, err = e.gain(tx, id)
+	}
+	if e.spoilt(id, err) {
+		if g.gen > 0 {
+			_, err = tx.Own(id, "")
+			return err
+		}
+		return nil
+	}
+	if err == nil {
+		*got = append(*got, g)
+	}
+	return err
+}
+
+// spoilt tells whether an error is about a record of one session: that keeps no other from being taken.
+func (e *Engine) spoilt(id SessionID, err error) bool {
+	var broken *RecordError
+	if !errors.As(err, &broken) {
+		return false
+	}
+	e.Log.Error().Err(err).Str("session_id", string(id)).Msg("a session cannot be taken over")
+	return true
 }
 
 var errOtherHost = errors.New("it belongs to another machine")
@@ -430,6 +452,9 @@ func (e *Engine) TakeUnowned(ctx context.Context) (taken int, err error) {
 		}
 		for _, id := range free {
 			ok, waiting, err := e.goesOn(tx, id)
+			if e.spoilt(id, err) {
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -461,28 +486,15 @@ func (e *Engine) claimAll(ctx context.Context, ids []SessionID) (got []gained, e
 		got, aside = nil, nil
 		for _, id := range ids {
 			s, err := tx.Session(id)
-			if err != nil {
-				return err
-			}
-			if s.Owner != "" {
+			if err == nil && s.Owner != "" {
 				continue
 			}
-			ok, waiting, err := e.goesOn(tx, id)
-			if err != nil {
+			if !e.spoilt(id, err) && err != nil {
 				return err
 			}
-			if !ok {
-				if err := e.setAside(tx, waiting, e.Now()); err != nil {
-					return err
-				}
-				aside = append(aside, id)
-				continue
-			}
-			g, err := e.gain(tx, id)
-			if err != nil {
+			if err := e.take(tx, id, &got, &aside); err != nil {
 				return err
 			}
-			got = append(got, g)
 		}
 		return nil
 	})

@@ -74,6 +74,10 @@ func watched(tx Tx) (out []Background, err error) {
 	all, err := tx.RunningBackgrounds()
 	for _, b := range all {
 		ef, err := tx.Effect(b.Effect)
+		var broken *RecordError
+		if errors.As(err, &broken) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

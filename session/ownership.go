@@ -78,15 +78,3 @@ func silentSentence(pid int, since string, suspended bool) string {
 func elsewhereSentence(pid int, since, host string) string {
 	return fmt.Sprintf("The work belongs to process %d of another machine (%s), recorded there at %s. Nothing of it is executed here.", pid, host, since)
 }
-
-// patiently repeats a commit while another process keeps the store, suspended inside the gate for example: what an executor has in its hands
-// is neither lost nor made again because of that. It gives up when this process ends; the next owner looks what became of it.
-func (e *Engine) patiently(commit func() error) error {
-	for {
-		err := commit()
-		if !IsBusy(err) || e.ctx.Err() != nil {
-			return err
-		}
-		e.Log.Warn().Err(err).Msg("another process keeps the store; trying again")
-	}
-}

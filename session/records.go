@@ -37,6 +37,7 @@ type Session struct {
 	Recovery   Auto      // what is done with inherited work; "" for what the configuration says
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+	Broken     Code // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // RunKind is the kind of accepted work.
@@ -94,6 +95,7 @@ type Run struct {
 	Left           bool          // the process that had it is gone; an admission or a person's word takes that back
 	CreatedAt      time.Time
 	EndedAt        time.Time
+	Broken         Code // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // Redo is a person's word on work that waits.
@@ -186,6 +188,7 @@ type Item struct {
 	State     ItemState
 	Body      ItemBody
 	CreatedAt time.Time
+	Broken    Code // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // ItemBody is the content of an item; which fields are set depends on the kind.
@@ -305,6 +308,7 @@ type Effect struct {
 	DispatchedAt time.Time
 	SettledAt    time.Time
 	SettledSeq   int64 // the session's sequence number when it was settled
+	Broken       Code  // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // Changes tells whether the call may have changed something outside.
@@ -346,6 +350,7 @@ type Approval struct {
 	AnsweredBy InstanceID
 	AskedAt    time.Time
 	AnsweredAt time.Time
+	Broken     Code // not CodeNone: the stored form is not valid; see [RecordError]
 }
 
 // CommandKind is the kind of an accepted control.

@@ -26,6 +26,9 @@ func (e *Engine) stand(tx Tx, p Approval, option string, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	if it.Body.Tool == nil {
+		return &RecordError{Code: it.Broken, Session: p.Session, Record: "item " + string(it.ID)}
+	}
 	r, ok := Always(subjectOf(ef, s, it.Body.Tool.Kind))
 	if !ok || r.Offer() != p.Always {
 		return fmt.Errorf("question %s no longer covers what it showed: %w", p.ID, ErrStale)

@@ -12,6 +12,8 @@ var (
 	ErrFenced = errors.New("the session has another owner")
 	// ErrNotFound: no such record.
 	ErrNotFound = errors.New("not found")
+	// ErrNotNow: nothing was stored, and later the same can be: the disk is full, the store is held by somebody, moved or not writable.
+	ErrNotNow = errors.New("it cannot be stored now")
 	// ErrStale: the record changed since it was read.
 	ErrStale = errors.New("the record changed meanwhile")
 )
@@ -52,6 +54,9 @@ type Tx interface {
 
 	InsertSession(Session) error
 	Session(SessionID) (Session, error)
+	// Intact returns a *RecordError when something cannot be used that executing a session depends on: the session itself, what is open in
+	// it, its servers, its Goal. The history is looked at where it is used.
+	Intact(SessionID) error
 	// UpdateSession writes everything but owner, generation and sequence, and announces the change.
 	UpdateSession(Session) error
 	// Own makes owner the owner under the next generation, which it returns. An empty owner lets go without raising it.

@@ -29,3 +29,32 @@ func (a *actor) left(r Run) time.Duration {
 	}
 	return remaining(a.e.Now(), r.RetryAt, r.RetryWait, time.Since(s.at))
 }
+
+// shorten stores when a wait really ends that was stored as longer than it can be: the clock was put back. Without that it would begin anew
+// in the next process.
+func (a *actor) shorten(runs []Run) {
+	for i, r := range runs {
+		now := a.e.Now()
+		if r.Phase != PhaseWaiting || r.ReasonCode != CodeModelRetry || r.RetryWait <= 0 || r.RetryAt.Sub(now) <= r.RetryWait+time.Second {
+			continue
+		}
+		due := now.Add(a.left(r)).Truncate(time.Millisecond)
+		err := a.e.Commit(a.ctx, "model.retry", a.id, func(tx Tx) error {
+			if err := tx.Fence(a.id, a.e.Self.ID, a.gen); err != nil {
+				return err
+			}
+			run, err := tx.Run(r.ID)
+			if err != nil || run.Phase != PhaseWaiting || !run.RetryAt.Equal(r.RetryAt) {
+				return err
+			}
+			run.RetryAt = due
+			return tx.UpdateRun(run, now)
+		})
+		if err != nil {
+			a.log(err, "storing the end of a wait failed") // this process keeps to it all the same
+			continue
+		}
+		a.timers[r.ID] = sighting{due, a.timers[r.ID].at}
+		runs[i].RetryAt = due
+	}
+}

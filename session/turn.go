@@ -54,7 +54,7 @@ func (t *turn) poke() {
 
 // commit runs one executor transaction: fenced, announced, and safe against a cancel that comes in the middle of it.
 func (t *turn) commit(ctx context.Context, point string, fn func(Tx) error) error {
-	return t.e.patiently(func() error {
+	return t.untilStored(func() error {
 		return t.e.Commit(context.WithoutCancel(ctx), point, t.a.id, func(tx Tx) error {
 			if err := tx.Fence(t.a.id, t.e.Self.ID, t.a.gen); err != nil {
 				return err
@@ -68,7 +68,7 @@ func (t *turn) commit(ctx context.Context, point string, fn func(Tx) error) erro
 func (t *turn) main(ctx context.Context) error {
 	started, err := t.begin(ctx)
 	if err != nil || !started {
-		return err
+		return t.broken(ctx, err)
 	}
 	finish, err := t.work(ctx)
 	switch {
@@ -84,6 +84,10 @@ func (t *turn) main(ctx context.Context) error {
 		return t.leave(ctx, AttemptCancelled, PhaseQueued, CodeNone, "")
 	case ctx.Err() != nil:
 		return t.stopped(ctx)
+	}
+	var broken *RecordError
+	if errors.As(err, &broken) {
+		err = &WaitError{Code: broken.Code, Message: broken.Reason()}
 	}
 	var we *WaitError
 	if errors.As(err, &we) {
@@ -162,6 +166,9 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	}
 	var last Attempt
 	err = t.e.Store.Read(ctx, func(tx Tx) error {
+		if err := tx.Intact(t.a.id); err != nil {
+			return err
+		}
 		if t.sess, err = tx.Session(t.a.id); err != nil {
 			return err
 		}
@@ -391,6 +398,9 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		return tx.InsertRequest(req)
 	})
 	if err != nil {
+		return false, "", err
+	}
+	if err := intact(items); err != nil {
 		return false, "", err
 	}
 	messages, err := Project(items, t.model.Identity())

@@ -93,8 +93,21 @@ func viewWindow(tx Tx, a Attachment) (WindowView, error) {
 	return v, err
 }
 
-// ViewSession says where a session stands.
+// ViewSession says where a session stands. One of which something cannot be used is shown as well, with what is known.
 func ViewSession(tx Tx, s Session) (SessionView, error) {
+	v, err := viewSession(tx, s)
+	var broken *RecordError
+	if errors.As(err, &broken) {
+		v.mark(broken.Code, broken.Reason())
+		return v, nil
+	}
+	if err == nil && s.Broken != CodeNone {
+		v.mark(s.Broken, "")
+	}
+	return v, err
+}
+
+func viewSession(tx Tx, s Session) (SessionView, error) {
 	v := SessionView{SessionID: s.ID, Cwd: s.Cwd, Directories: []string{}, Title: s.Title, Mode: s.Mode, Recovery: s.Recovery, State: "idle", NextOwner: "user",
 		Allowed: []string{}, Windows: []WindowView{}, Owner: string(s.Owner), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
 	if len(s.Roots) > 1 {
@@ -105,9 +118,13 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 		return v, err
 	}
 	rank := map[string]int{"idle": 0, string(PhaseQueued): 1, string(PhaseWaiting): 2, string(PhaseWorking): 3}
+	var broken error
 	for _, r := range runs {
 		if v.State == "idle" && r.Desired != DesiredRun && r.Phase == PhaseWorking {
 			v.State, v.NextOwner = "stopping", "agent" // stored, and not confirmed by whoever executes it
+		}
+		if r.Broken != CodeNone {
+			broken = &RecordError{Code: r.Broken, Session: s.ID, Record: "run " + string(r.ID)}
 		}
 		if r.Desired != DesiredRun || r.ReasonCode == CodeVerifying || rank[string(r.Phase)] <= rank[v.State] {
 			continue
@@ -171,7 +188,7 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 		v.OwnerPID = row.PID
 		v.OwnerLost = tx.Lost(s.Owner)
 	}
-	return v, nil
+	return v, broken
 }
 
 // ListSessions is one page of sessions, newest first, and the cursor of the next; an empty cwd lists all.
@@ -250,6 +267,9 @@ func ViewEffect(tx Tx, e Effect) (EffectView, error) {
 		PlannedAt: e.PlannedAt, DispatchedAt: moment(e.DispatchedAt), SettledAt: moment(e.SettledAt)}
 	if v.Title == "" {
 		v.Title = e.Tool
+	}
+	if e.Broken != CodeNone && v.Note == "" {
+		v.Note = "The record of this call is not valid (" + string(e.Broken) + ")."
 	}
 	if e.State == EffectDispatched && e.Fact == FactNone {
 		s, err := tx.Session(e.Session)

@@ -46,17 +46,20 @@ type diagnosis struct {
 
 func doctorCommand(model *string) *cobra.Command {
 	var startServers bool
+	var o lookOptions
 	cmd := &cobra.Command{Use: "doctor", Short: "Look through the store and say what needs you", Args: noArgs,
 		Long: "Look at the state directory, the configuration, the store and everything in it that does not go on by itself. Nothing is changed,\n" +
-			"except that opening an older store brings it to this binary's schema, after a copy.\n\n" +
+			"except that opening an older store brings it to this binary's schema, after a copy, and that damaged indexes are made anew.\n\n" +
 			"Exit codes: 0 nothing needs you; 3 something needs you; 1 the store cannot be used.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd, *model, startServers) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd, *model, startServers, o) }}
 	cmd.Flags().BoolVar(&startServers, "start-servers", false, "start each configured MCP server once, in this directory, and end it")
+	cmd.Flags().BoolVar(&o.deep, "deep", false, "also compare every index, reference and history; reads the whole store")
+	cmd.Flags().BoolVar(&o.rebuild, "rebuild-indexes", false, "make indexes anew that do not match their records")
 	jsonFlag(cmd)
 	return cmd
 }
 
-func doctor(cmd *cobra.Command, model string, startServers bool) error {
+func doctor(cmd *cobra.Command, model string, startServers bool, o lookOptions) error {
 	home, err := homeDir()
 	if err != nil {
 		return err
@@ -81,7 +84,8 @@ func doctor(cmd *cobra.Command, model string, startServers bool) error {
 		if why := c.db.Beside(); why != nil {
 			d.add("gate", levelPerson, heldBy(why)+". Nothing is stored until it goes on or ends; reading goes on.", freeStore(why))
 		}
-		if err := d.look(ctx, c); err != nil {
+		d.files()
+		if err := d.look(ctx, c, o); err != nil {
 			d.broken(err)
 		}
 	}
@@ -187,18 +191,10 @@ func (d *diagnosis) model(name string) {
 }
 
 // look goes through an open store.
-func (d *diagnosis) look(ctx context.Context, c *cli) error {
+func (d *diagnosis) look(ctx context.Context, c *cli, o lookOptions) error {
 	d.add("schema", levelOK, fmt.Sprintf("The store has schema %d, which is this binary's.", d.Schema), "")
-	faults, err := c.db.Check(ctx)
-	switch {
-	case err != nil:
+	if sound, err := d.soundness(ctx, c, o); err != nil || !sound {
 		return err
-	case len(faults) > 0:
-		d.add("integrity", levelFault, fmt.Sprintf("The store is damaged: %s", line(faults[0], 200)),
-			"End all Holdfast processes and keep the file; copy the newest file of the folder backups over it.")
-		return nil
-	default:
-		d.add("integrity", levelOK, "The store is sound.", "")
 	}
 	all, err := processes(ctx, c.home, c.db)
 	if err != nil {

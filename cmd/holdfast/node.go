@@ -345,6 +345,9 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.wg.Go(func() {
 		n.prune(n.life, home)
 		n.tidy(n.life, home)
+		if err := n.db.CheckLarge(n.life); err != nil && n.life.Err() == nil {
+			n.log.Error().Err(err).Msg("checking the store failed")
+		}
 	})
 }
 

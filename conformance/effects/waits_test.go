@@ -136,6 +136,32 @@ func TestTimer_ClockPutBack(t *testing.T) {
 	said(t, a, session, "done go")
 }
 
+// What a wait was shortened to is stored: it does not begin anew in each process.
+func TestTimer_ClockPutBackIsStored(t *testing.T) {
+	t.Parallel()
+	w, session := overloaded(t)
+	w.edit("UPDATE runs SET retry_at = ? WHERE retry_at > 0", future)
+	due := func() (ms int64) {
+		db, err := sql.Open("sqlite3", "file:"+w.path("home/holdfast.db")+"?mode=ro&_busy_timeout=5000")
+		w.must(err)
+		defer func() { _ = db.Close() }()
+		w.must(db.QueryRow("SELECT max(retry_at) FROM runs").Scan(&ms))
+		return ms
+	}
+	a := w.reopen(session)
+	harness.Eventually(t, "the wait ends within its length", func() bool { return due() <= time.Now().Add(time.Hour+time.Minute).UnixMilli() })
+	first := due()
+	a.Kill()
+	b := w.reopen(session)
+	w.aside(b)
+	if now := due(); now != first {
+		t.Errorf("it is due %d ms later in the next process", now-first)
+	}
+	if n := w.told("go"); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
 // A question is consumed once, whoever answers it and wherever the process dies: the answer is still there, or it has been used up.
 func TestQuestion_ConsumedOnce(t *testing.T) {
 	for point, ran := range map[string]int{"effect.dispatched:before": 1, "effect.dispatched:after": 0} {

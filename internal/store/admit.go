@@ -113,12 +113,18 @@ func (d *DB) check(ctx context.Context, conn *sql.Conn) error {
 	if info.Size() >= checkBelow {
 		return nil
 	}
-	var verdict string
-	if err := conn.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+	faults, err := checkFaults(ctx, conn, quickCheck)
+	if err != nil {
 		return fmt.Errorf("check the store: %w", err)
 	}
-	if verdict != "ok" {
-		return corrupt("The store is damaged.", errors.New(verdict))
+	if worst(faults) == FaultIndex { // nothing in it is of its own
+		d.o.Log.Error().Str("fault", faults[0].Text).Msg("an index is damaged; making it anew from the records")
+		if faults, err = rebuild(ctx, conn, faults); err != nil {
+			return corrupt("The store is damaged, and so that an index cannot be made anew.", err)
+		}
+	}
+	if w := worst(faults); w != "" && w != FaultRow && w != FaultUnused {
+		return corrupt("The store is damaged.", errors.New(faults[0].Text))
 	}
 	return nil
 }

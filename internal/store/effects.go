@@ -17,7 +17,7 @@ func (t *Tx) InsertEffect(e session.Effect) error {
 	return err
 }
 
-const updateEffect = `UPDATE effects SET attempt = ?1, version = ?2, class = ?3, state = ?4, fact = ?5, plan = ?6, dir = ?7, result_digest = ?8,
+const updateEffect = `UPDATE effects SET attempt = ?1, version = ?2, class = ?3, state = ?4, fact = ?5, plan = CASE WHEN ?17 THEN plan ELSE ?6 END, dir = ?7, result_digest = ?8,
 	exit_code = ?9, settled_by = ?10, note = ?11, dispatched_at = ?12, settled_at = ?13, settled_seq = ?14, lookup = ?15
 	WHERE id = ?16 AND (state <> 'settled' OR settled_by = 'person' AND ?4 = 'settled' AND ?10 IN ('result', 'receipt', 'probe'))`
 
@@ -28,7 +28,7 @@ func (t *Tx) UpdateEffect(e session.Effect) error {
 		code = sql.NullInt64{Int64: int64(*e.ExitCode), Valid: true}
 	}
 	return t.one("update effect", updateEffect, e.Attempt, e.Version, e.Class, e.State, e.Fact, enc(e.Plan), e.Dir, e.ResultDigest, code,
-		e.SettledBy, e.Note, ms(e.DispatchedAt), ms(e.SettledAt), e.SettledSeq, e.Lookup, e.ID)
+		e.SettledBy, e.Note, ms(e.DispatchedAt), ms(e.SettledAt), e.SettledSeq, e.Lookup, e.ID, e.Broken != session.CodeNone)
 }
 
 const effectColumns = `SELECT id, session, run, attempt, item, tool, version, class, args_digest, state, fact, plan, dir, result_digest, exit_code,
@@ -41,7 +41,9 @@ func scanEffect(r scanner) (e session.Effect, err error) {
 	if err = r.Scan(&e.ID, &e.Session, &e.Run, &e.Attempt, &e.Item, &e.Tool, &e.Version, &e.Class, &e.ArgsDigest, &e.State, &e.Fact, &plan, &e.Dir,
 		&e.ResultDigest, &code, &e.SettledBy, &e.Note, &planned, &dispatched, &settled, &e.SettledSeq,
 		&e.Lookup); err == nil {
-		err = dec(plan, &e.Plan)
+		e.Broken = valid(dec(plan, &e.Plan), among(e.Class, session.ReadOnly, session.Idempotent, session.StateProbe, session.Unknown),
+			among(e.State, session.EffectPlanned, session.EffectDispatched, session.EffectSettled),
+			among(e.Fact, session.FactNone, session.FactNotStarted, session.FactUnknown, session.FactCompleted, session.FactRunning))
 	}
 	if code.Valid {
 		n := int(code.Int64)
@@ -104,7 +106,7 @@ func scanApproval(r scanner) (a session.Approval, err error) {
 	var unknown string
 	var asked, answered int64
 	if err = r.Scan(&a.ID, &a.Session, &a.Run, &a.Effect, &a.Binding, &unknown, &a.Always, &a.State, &a.Option, &a.AnsweredBy, &asked, &answered); err == nil {
-		err = dec(unknown, &a.Unknown)
+		a.Broken = valid(dec(unknown, &a.Unknown), among(a.State, session.ApprovalPending, session.ApprovalAnswered, session.ApprovalConsumed, session.ApprovalVoid))
 	}
 	a.AskedAt, a.AnsweredAt = at(asked), at(answered)
 	return a, err

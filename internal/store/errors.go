@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 	"time"
 
 	sqlite3 "holdfast/internal/sqlite"
+	"holdfast/session"
 )
 
 // Codes of the states a store can be in. They are stable: interfaces and logs repeat them.
@@ -59,6 +61,14 @@ func (e *OpenError) Error() string {
 
 func (e *OpenError) Unwrap() error { return e.Err }
 
+// Plain is the state in words for a person.
+func (e *OpenError) Plain() string { return e.Code + ": " + strings.TrimSuffix(e.Message, ".") }
+
+// Is tells the states that may pass by themselves, and in which nothing was stored.
+func (e *OpenError) Is(target error) bool {
+	return target == session.ErrNotNow && (e.Code == CodeFull || e.Code == CodeMoved || e.Code == CodeUnwritable)
+}
+
 // BusyError says that the gate could not be had. Trying again is always allowed: the kernel frees the gate when its holder dies,
 // and a holder that was suspended goes on when it is continued.
 type BusyError struct {
@@ -74,20 +84,29 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("%s: process %d has held the store since %s; it may be suspended", CodeBusy, e.PID, e.Since.Format(time.RFC3339))
 }
 
+// Plain is the state in words for a person.
+func (e *BusyError) Plain() string { return e.Error() }
+
 func (e *BusyError) Unwrap() error { return e.Err }
 
 // Holder is who keeps the store; it makes the error a session.StoreBusy.
 func (e *BusyError) Holder() (pid int, since time.Time) { return e.PID, e.Since }
 
+// Is tells that nothing was stored, and that trying again is right.
+func (e *BusyError) Is(target error) bool { return target == session.ErrNotNow }
+
 // CodeOf returns the code of any error of this package, CodeFailed for one without a name of its own and "" for nil.
 func CodeOf(err error) string {
 	var open *OpenError
 	var busy *BusyError
+	var broken *session.RecordError
 	switch {
 	case err == nil:
 		return ""
 	case errors.Is(err, ErrCommitUnknown): // first: nothing else about it matters before the caller has looked
 		return CodeUnknownOutcome
+	case errors.As(err, &broken):
+		return string(broken.Code)
 	case errors.As(err, &open):
 		return open.Code
 	case errors.As(err, &busy):
@@ -118,9 +137,10 @@ func classify(err error) error {
 // caller's function and is returned as it is.
 func classifySQLite(err error) error {
 	var open *OpenError
+	var broken *session.RecordError
 	var lite sqlite3.Error
 	switch {
-	case err == nil, errors.As(err, &open), errors.Is(err, ErrCommitUnknown), !errors.As(err, &lite):
+	case err == nil, errors.As(err, &open), errors.As(err, &broken), errors.Is(err, ErrCommitUnknown), !errors.As(err, &lite):
 		return err
 	case isFull(err):
 		return full(err)

@@ -65,13 +65,13 @@ func (t *Tx) Servers(id session.SessionID) ([]session.ServerDef, error) {
 	return list(t, "list servers", func(r scanner) (s session.ServerDef, err error) {
 		var args, env, tools string
 		if err = r.Scan(&s.Name, &s.Command, &args, &env, &s.Digest, &tools); err == nil {
-			err = dec(args, &s.Args)
+			err = malformed("server "+s.Name, dec(args, &s.Args))
 		}
 		if err == nil {
-			err = dec(env, &s.Env)
+			err = malformed("server "+s.Name, dec(env, &s.Env))
 		}
 		if err == nil {
-			err = dec(tools, &s.Tools)
+			err = malformed("server "+s.Name, dec(tools, &s.Tools))
 		}
 		return s, err
 	}, serversOf, id)

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 )
 
 // Record is a kind of record whose ids people type.
@@ -46,21 +45,4 @@ func SchemaVersion() int {
 		return 0 // a mistake in the build; Open says which
 	}
 	return len(s)
-}
-
-const quickCheck = `PRAGMA quick_check(20)`
-
-// Check looks through the whole store for damage, however large it is. It returns one line per fault, none when all is well.
-func (d *DB) Check(ctx context.Context) (faults []string, err error) {
-	err = d.Read(ctx, func(tx *sql.Tx) (err error) {
-		faults, err = list(&Tx{tx: tx}, "check the store", text[string], quickCheck)
-		return err
-	})
-	if len(faults) == 1 && faults[0] == "ok" {
-		faults = nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look through the store: %w", err)
-	}
-	return faults, nil
 }

@@ -44,7 +44,7 @@ func scanGoal(r scanner) (g goals.Goal, err error) {
 	var created, updated, ended int64
 	if err = r.Scan(&g.ID, &g.Session, &g.Run, &g.Revision, &g.ControlVersion, &g.Objective, &g.Status, &g.ReasonCode, &g.Reason, &g.Candidate, &g.Blocker,
 		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Feedback, &g.CancelCommand, &grants, &g.IdempotencyKey, &created, &updated, &ended); err == nil {
-		err = dec(grants, &g.Grants)
+		g.Broken = valid(dec(grants, &g.Grants), knownGoal(g.Status))
 	}
 	g.CreatedAt, g.UpdatedAt, g.EndedAt = at(created), at(updated), at(ended)
 	return g, err
@@ -106,7 +106,7 @@ func (t *Tx) Requirements(goal string, revision int64) ([]goals.Requirement, err
 	return list(t, "list requirements", func(r scanner) (q goals.Requirement, err error) {
 		var evidence string
 		if err = r.Scan(&q.ID, &q.Kind, &q.Text, &q.Command, &q.Path, &q.Pattern, &q.Result, &q.Reason, &evidence, &q.JudgedBy); err == nil {
-			err = dec(evidence, &q.Evidence)
+			err = malformed("requirement "+q.ID, dec(evidence, &q.Evidence))
 		}
 		return q, err
 	}, requirementsOf, goal, revision)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"time"
 
 	"holdfast/session"
@@ -20,11 +21,11 @@ func (t *Tx) InsertItem(i *session.Item) error {
 	return err
 }
 
-const updateItem = `UPDATE items SET state = ?, body = ? WHERE id = ?`
+const updateItem = `UPDATE items SET state = ?1, body = CASE WHEN ?4 THEN body ELSE ?2 END WHERE id = ?3`
 
-// UpdateItem writes an item's state and content and announces it; its place stays.
+// UpdateItem writes an item's state and content and announces it; its place stays, and content that is not valid as well.
 func (t *Tx) UpdateItem(i session.Item, now time.Time) error {
-	if err := t.one("update item", updateItem, i.State, enc(i.Body), i.ID); err != nil {
+	if err := t.one("update item", updateItem, i.State, enc(i.Body), i.ID, i.Broken != session.CodeNone); err != nil {
 		return err
 	}
 	_, err := t.Announce(i.Session, session.EventItem, string(i.ID), now)
@@ -37,15 +38,25 @@ func scanItem(r scanner) (i session.Item, err error) {
 	var body string
 	var created int64
 	if err = r.Scan(&i.ID, &i.Session, &i.Seq, &i.Thread, &i.Run, &i.Attempt, &i.Kind, &i.State, &body, &created); err == nil {
-		err = dec(body, &i.Body)
+		bad := dec(body, &i.Body)
+		ok := among(i.Kind, session.ItemUser, session.ItemAgent, session.ItemThought, session.ItemTool, session.ItemNote, session.ItemMarker, session.ItemGoal)
+		if code := valid(bad, ok, among(i.State, session.ItemOpen, session.ItemComplete, session.ItemInterrupted),
+			i.Kind != session.ItemTool || i.Body.Tool != nil); code != session.CodeNone {
+			i = brokenItem(i, code)
+		}
 	}
 	i.CreatedAt = at(created)
 	return i, err
 }
 
-// Item returns one item.
+// Item returns one item. One that cannot be read is returned as a mark with its id.
 func (t *Tx) Item(id session.ItemID) (session.Item, error) {
-	return get(t, "load item", scanItem, itemColumns+` WHERE id = ?`, id)
+	i, err := get(t, "load item "+string(id), scanItem, itemColumns+` WHERE id = ?`, id)
+	var broken *session.RecordError
+	if errors.As(err, &broken) {
+		return brokenItem(session.Item{ID: id, State: session.ItemComplete}, broken.Code), nil
+	}
+	return i, err
 }
 
 // Items lists the items of a thread in order, from the place after.
@@ -53,7 +64,12 @@ func (t *Tx) Items(id session.SessionID, thread string, after int64, limit int) 
 	if limit == 0 {
 		limit = -1
 	}
-	return list(t, "list items", scanItem, itemColumns+` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq LIMIT ?`, id, thread, after, limit)
+	all, err := list(t, "list items", scanItem, itemColumns+` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq LIMIT ?`, id, thread, after, limit)
+	var broken *session.RecordError
+	if errors.As(err, &broken) {
+		return t.itemsOneByOne(id, thread, after, limit)
+	}
+	return all, err
 }
 
 // OpenItems lists the items that may still change.

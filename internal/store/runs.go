@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"time"
 
 	"holdfast/session"
@@ -33,6 +34,9 @@ func scanRun(r scanner) (v session.Run, err error) {
 	}
 	v.RetryWait = time.Duration(wait) * time.Millisecond
 	v.Input = []byte(input)
+	v.Broken = valid(nil, input == "" || json.Valid(v.Input), among(v.Kind, session.RunPrompt, session.RunGoal, session.RunVerification),
+		among(v.Desired, session.DesiredRun, session.DesiredPaused, session.DesiredCancelled, session.DesiredDone),
+		among(v.Phase, session.PhaseQueued, session.PhaseWorking, session.PhaseWaiting, session.PhaseEnded))
 	v.RetryAt, v.CreatedAt, v.EndedAt = at(retry), at(created), at(ended)
 	return v, err
 }

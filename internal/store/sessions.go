@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,33 +28,49 @@ func scanSession(r scanner) (s session.Session, err error) {
 	err = r.Scan(&s.ID, &s.Cwd, &roots, &s.Identity, &s.Title, &s.Mode, &s.Model, &profile, &s.Owner, &s.Generation, &s.LastSeq,
 		&s.Closed, &created, &updated, &s.WorkTree, &s.Recovery, &served)
 	if err == nil {
-		err = dec(roots, &s.Roots)
-	}
-	if err == nil {
-		err = dec(profile, &s.Profile)
+		s.Broken = valid(errors.Join(dec(roots, &s.Roots), dec(profile, &s.Profile)), among(s.Mode, session.Modes...), len(s.Roots) > 0)
+		if s.Broken != session.CodeNone {
+			s.Roots = []string{s.Cwd} // never written back
+		}
 	}
 	s.CreatedAt, s.UpdatedAt, s.Served = at(created), at(updated), at(served)
 	return s, err
 }
 
-// Session returns one session.
+// Session returns one session. One that cannot be read is returned as a mark with its id.
 func (t *Tx) Session(id session.SessionID) (session.Session, error) {
-	return get(t, "load session "+string(id), scanSession, sessionColumns+` WHERE id = ?`, id)
+	s, err := get(t, "load session "+string(id), scanSession, sessionColumns+` WHERE id = ?`, id)
+	var broken *session.RecordError
+	if errors.As(err, &broken) {
+		return session.Session{ID: id, Roots: []string{""}, Broken: broken.Code}, nil
+	}
+	return s, err
 }
 
 const sessionPage = ` WHERE (?1 = '' OR cwd = ?1) AND (?2 = 0 OR (updated_at, id) < (?2, ?3)) ORDER BY updated_at DESC, id DESC LIMIT ?4`
 
 // Sessions lists sessions, newest first, after the place (updated, id).
 func (t *Tx) Sessions(cwd string, updated time.Time, id session.SessionID, limit int) ([]session.Session, error) {
-	return list(t, "list sessions", scanSession, sessionColumns+sessionPage, cwd, ms(updated), id, limit)
+	all, err := list(t, "list sessions", scanSession, sessionColumns+sessionPage, cwd, ms(updated), id, limit)
+	var broken *session.RecordError
+	if errors.As(err, &broken) {
+		return t.sessionsOneByOne(cwd, updated, id, limit)
+	}
+	return all, err
 }
 
 const updateSession = `UPDATE sessions SET roots = ?, identity = ?, title = ?, mode = ?, model = ?, profile = ?, closed = ?, updated_at = ?,
 	recovery = ? WHERE id = ?`
 
-// UpdateSession writes everything but ownership and announces the change.
+const updateBrokenSession = `UPDATE sessions SET closed = ?, updated_at = ? WHERE id = ?`
+
+// UpdateSession writes everything but ownership and announces the change. Of a session that is not valid nothing is overwritten.
 func (t *Tx) UpdateSession(s session.Session) error {
-	if err := t.one("update session", updateSession, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile), s.Closed,
+	if s.Broken != session.CodeNone {
+		if err := t.one("update session", updateBrokenSession, s.Closed, ms(s.UpdatedAt), s.ID); err != nil {
+			return err
+		}
+	} else if err := t.one("update session", updateSession, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile), s.Closed,
 		ms(s.UpdatedAt), s.Recovery, s.ID); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func get[T any](t *Tx, what string, scan func(scanner) (T, error), query string,
 		err = session.ErrNotFound
 	}
 	if err != nil {
-		return v, fmt.Errorf("%s: %w", what, err)
+		return v, unusable(what, "", fmt.Errorf("%s: %w", what, err))
 	}
 	return v, nil
 }
@@ -68,19 +68,19 @@ func get[T any](t *Tx, what string, scan func(scanner) (T, error), query string,
 func list[T any](t *Tx, what string, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := t.tx.Query(query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, unusable(what, "", fmt.Errorf("%s: %w", what, err))
 	}
 	defer func() { _ = rows.Close() }()
 	var out []T
 	for rows.Next() {
 		v, err := scan(rows)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", what, err)
+			return nil, unusable(what, "", fmt.Errorf("%s: %w", what, err))
 		}
 		out = append(out, v)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, unusable(what, "", fmt.Errorf("%s: %w", what, err))
 	}
 	return out, nil
 }

@@ -56,7 +56,7 @@ func scanUndo(r scanner) (u session.Undo, err error) {
 	var paths string
 	var when, settled int64
 	if err = r.Scan(&u.ID, &u.Session, &u.Number, &u.Kind, &u.Run, &u.Turn, &u.Of, &u.Saved, &paths, &u.State, &u.Instance, &when, &settled); err == nil {
-		err = dec(paths, &u.Paths)
+		err = malformed("undo "+u.ID, dec(paths, &u.Paths))
 	}
 	u.At, u.SettledAt = at(when), at(settled)
 	return u, err

@@ -17,11 +17,6 @@ const raiseWriter = `UPDATE meta SET value = CAST(?1 AS TEXT) WHERE key = 'min_w
 // nameWriter records the version of the program that raised it, for a sentence.
 const nameWriter = `INSERT INTO meta (key, value) VALUES ('min_writer_by', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 
-// querier is a connection or a transaction.
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // lowestWriter reads the lowest schema number with which a process may write.
 func lowestWriter(ctx context.Context, q querier) (int, error) {
 	var text string

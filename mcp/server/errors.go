@@ -75,6 +75,7 @@ func (s *Server) problem(err error) problem {
 		answered  *session.AnsweredError
 		known     *session.NotUnknownError
 		down      *Unavailable
+		broken    *session.RecordError
 	)
 	p := func(code, field, message, action string) problem {
 		return problem{Code: code, Field: field, Message: message, Action: action}
@@ -110,6 +111,8 @@ func (s *Server) problem(err error) problem {
 		return p("not_unknown", "effectId", known.Error()+".", "Nothing has to be done.")
 	case errors.Is(err, session.ErrCursor):
 		return p("bad_cursor", "cursor", "It is not one that this listing gave out.", "Begin without a cursor.")
+	case errors.As(err, &broken):
+		return p(string(broken.Code), "", broken.Reason(), session.RecordAction)
 	case goals.NoGoal(err):
 		return p("not_found", "sessionId", "The session has no goal.", "Create one with create_goal.")
 	case errors.As(err, &down):
