@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"sync"
 
 	"github.com/rs/zerolog"
 )
@@ -50,11 +51,15 @@ func openLog(home string) (zerolog.Logger, io.Closer) {
 // written is reported by the store, not by the log.
 type lazyFile struct {
 	path string
-	f    *os.File
-	off  bool
+
+	mu  sync.Mutex // several goroutines log
+	f   *os.File
+	off bool
 }
 
 func (l *lazyFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.f == nil && !l.off {
 		f, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -69,6 +74,8 @@ func (l *lazyFile) Write(p []byte) (int, error) {
 }
 
 func (l *lazyFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.f == nil {
 		return nil
 	}

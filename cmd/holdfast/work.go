@@ -56,16 +56,16 @@ func work(cmd *cobra.Command, model string, watch, asJSON bool) (err error) {
 	n.box.OnNotice(notices(errs))
 	w := &worker{node: n, home: home, out: out, json: asJSON, watch: watch, st: store.Store{DB: n.db}, seen: map[session.SessionID]mark{},
 		began: time.Now().UTC().Truncate(time.Millisecond)}
-	ctx, outdated := context.WithCancel(ctx)
-	defer outdated()
-	go func() { // ends with the node
+	running, end := context.WithCancel(ctx)
+	go func() { // ends with the run
 		select {
 		case <-n.outed:
-		case <-n.life.Done():
+			end()
+		case <-running.Done():
 		}
-		outdated()
 	}()
-	left, err := w.run(ctx)
+	left, err := w.run(running)
+	end()
 	if why := n.db.OutdatedBy(); why != nil {
 		return errors.Join(why, n.close())
 	}
