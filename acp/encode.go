@@ -130,7 +130,7 @@ func toolUpdate(it session.Item, first bool) (update, string) {
 		ToolCallID: v1.ToolCallID(toolID(it)), Title: t.Title, Name: &t.Name, Kind: v1.ToolKind(t.Kind), Status: v1.ToolCallStatus(t.Status),
 		Content: content(t), Locations: locations(t), RawInput: rawInput(t.Args),
 	}
-	key := string(raw(full))
+	key := session.Digest(string(raw(full)))
 	if first {
 		return update{ToolCall: &full}, key
 	}
@@ -143,7 +143,7 @@ func toolID(it session.Item) string { return string(it.ID) }
 
 func content(t *session.ToolCall) []v1.ToolCallContent {
 	var out []v1.ToolCallContent
-	for _, f := range t.Files {
+	for _, f := range session.Excerpts(t.Files) {
 		out = append(out, v1.ToolCallContent{Diff: &v1.Diff{Path: f.Path, OldText: f.OldText, NewText: f.NewText}})
 	}
 	text := ""

@@ -135,7 +135,7 @@ func (c *call) once(ctx context.Context) error {
 		return c.refuse(ctx, safeText(err), Approval{})
 	}
 	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
-	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, plan.Files, c.tool.Kind()
+	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, Excerpts(plan.Files), c.tool.Kind()
 	st, inStore := c.tool.(StateTool)
 	if c.effect.Class == ReadOnly && !inStore {
 		return c.read(ctx)

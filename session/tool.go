@@ -93,7 +93,12 @@ type FileChange struct {
 	// OldText and NewText are shown to the user as a diff. OldText is nil for a new file.
 	OldText *string `json:"oldText,omitempty"`
 	NewText string  `json:"newText"`
+	// Kept: both texts are stored under their digests instead of here.
+	Kept bool `json:"kept,omitempty"`
 }
+
+// NoFile is the digest of a file that does not exist.
+const NoFile = "absent"
 
 // Output is what a call returned.
 type Output struct {

@@ -315,7 +315,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		if err := t.tellEnds(tx, t.run, t.att); err != nil {
 			return err
 		}
-		if items, err = tx.Items(t.a.id, t.setup.Thread, 0, 0); err != nil {
+		if items, err = tx.History(t.a.id, t.setup.Thread, 0, 0); err != nil {
 			return err
 		}
 		return tx.InsertRequest(req)

@@ -345,7 +345,7 @@ type ToolView struct {
 
 // ListItems is one page of a conversation, oldest first, after a sequence number; next is 0 at the end.
 func ListItems(tx Tx, id SessionID, after int64, limit int) (out []ItemView, next int64, err error) {
-	items, err := tx.Items(id, "", after, limit+1)
+	items, err := tx.History(id, "", after, limit+1)
 	if err != nil {
 		return nil, 0, err
 	}

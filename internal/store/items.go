@@ -33,14 +33,20 @@ func (t *Tx) UpdateItem(i session.Item, now time.Time) error {
 
 const itemColumns = `SELECT id, session, seq, thread, run, attempt, kind, state, body, created_at FROM items`
 
-func scanItem(r scanner) (i session.Item, err error) {
+func scanItem(r scanner) (session.Item, error) {
+	i, _, err := scanItemSize(r)
+	return i, err
+}
+
+// scanItemSize also tells how large the stored body is.
+func scanItemSize(r scanner) (i session.Item, size int, err error) {
 	var body string
 	var created int64
 	if err = r.Scan(&i.ID, &i.Session, &i.Seq, &i.Thread, &i.Run, &i.Attempt, &i.Kind, &i.State, &body, &created); err == nil {
 		err = dec(body, &i.Body)
 	}
 	i.CreatedAt = at(created)
-	return i, err
+	return i, len(body), err
 }
 
 // Item returns one item.

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"fmt"
+
+	"holdfast/session"
+)
+
+const itemPage = itemColumns + ` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq`
+
+// Page lists the next items of a thread that together hold about so many bytes. It stops at the first that is beyond them, so that one
+// large item is never joined by others.
+func (t *Tx) Page(id session.SessionID, thread string, after int64, bytes int) (out []session.Item, err error) {
+	rows, err := t.tx.Query(itemPage, id, thread, after)
+	if err != nil {
+		return nil, fmt.Errorf("list a page of items: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for size := 0; size < bytes && rows.Next(); {
+		it, n, err := scanItemSize(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list a page of items: %w", err)
+		}
+		out = append(out, it)
+		size += n + itemCosts
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list a page of items: %w", err)
+	}
+	return out, nil
+}
+
+// itemCosts is what an item takes besides its body.
+const itemCosts = 500
+
+// What only a person is shown may be most of an item. It is left out before it is read, where that is worth the work: octet_length looks at
+// the length of a value and not at the value.
+const historyColumns = `SELECT id, session, seq, thread, run, attempt, kind, state,
+	CASE WHEN octet_length(body) > 8192 THEN json_remove(body, '$.blocks', '$.tool.files') ELSE body END, created_at FROM items`
+
+const historyPage = historyColumns + ` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq LIMIT ?`
+
+// History lists the items of a thread in order, from the place after, without what only a person is shown.
+func (t *Tx) History(id session.SessionID, thread string, after int64, limit int) ([]session.Item, error) {
+	if limit == 0 {
+		limit = -1
+	}
+	return list(t, "list the history", scanItem, historyPage, id, thread, after, limit)
+}
+
+const latestItems = historyColumns + ` WHERE session = ?1 AND thread = ?2 AND (?3 = 0 OR seq < ?3) ORDER BY seq DESC LIMIT ?4`
+
+// Latest lists the newest items of a thread before a place, newest first, without what only a person is shown.
+func (t *Tx) Latest(id session.SessionID, thread string, before int64, limit int) ([]session.Item, error) {
+	return list(t, "list the latest items", scanItem, latestItems, id, thread, before, limit)
+}

@@ -1,0 +1,164 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// What calls carry is kept in three sizes. A history entry holds what a person reads: excerpts. The journal holds what decides: digests.
+// The whole is kept once, under its digest, and fetched when somebody asks for it.
+
+// inJournal is how many bytes of file texts a journal record holds itself. With more, they are kept under their digests.
+const inJournal = 16 << 10
+
+// Apart takes large file texts out of a plan and returns them by digest. What it returns without them is marked as kept.
+func (p Plan) Apart() (Plan, map[string]string) {
+	size := 0
+	for _, f := range p.Files {
+		size += f.size()
+	}
+	if size <= inJournal {
+		return p, nil
+	}
+	texts := map[string]string{}
+	files := make([]FileChange, len(p.Files))
+	for i, f := range p.Files {
+		if !f.Kept {
+			if f.OldText != nil {
+				texts[f.Before] = *f.OldText
+			}
+			texts[f.After] = f.NewText
+		}
+		f.OldText, f.NewText, f.Kept = nil, "", true
+		files[i] = f
+	}
+	p.Files = files
+	return p, texts
+}
+
+func (f FileChange) size() int {
+	n := len(f.NewText)
+	if f.OldText != nil {
+		n += len(*f.OldText)
+	}
+	return n
+}
+
+// whole returns the texts of a change, from where they are kept.
+func (f FileChange) whole(tx Tx) (FileChange, error) {
+	if !f.Kept {
+		return f, nil
+	}
+	var err error
+	if f.NewText, err = tx.Content(f.After); err != nil {
+		return f, err
+	}
+	if f.Before == NoFile {
+		return f, nil
+	}
+	old, err := tx.Content(f.Before)
+	f.OldText = &old
+	return f, err
+}
+
+// Sizes of what a person is shown of a file change.
+const (
+	inEntry  = 64 << 10 // bytes of both texts that are shown whole
+	inSide   = 16 << 10 // bytes of either side of a longer one
+	lineMost = 2 << 10  // bytes of such a line
+)
+
+// Excerpts is what a person is shown of file changes: of a large one, the lines that differ and some around them. It is its own excerpt.
+func Excerpts(files []FileChange) []FileChange {
+	out := files
+	for i, f := range files {
+		if f.size() <= inEntry {
+			continue
+		}
+		if &out[0] == &files[0] {
+			out = append([]FileChange(nil), files...)
+		}
+		out[i] = f.excerpt()
+	}
+	return out
+}
+
+func (f FileChange) excerpt() FileChange {
+	if f.OldText == nil {
+		f.NewText = Shorten(f.NewText, inSide)
+		return f
+	}
+	from, oldTo, newTo := differing(*f.OldText, f.NewText)
+	old := Shorten((*f.OldText)[from:oldTo], inSide)
+	f.OldText, f.NewText = &old, Shorten(f.NewText[from:newTo], inSide)
+	return f
+}
+
+// differing finds the lines in which two texts differ, with some around them: where they begin in both, and where they end in each.
+func differing(old, text string) (from, oldTo, newTo int) {
+	n := min(len(old), len(text))
+	for from < n && old[from] == text[from] {
+		from++
+	}
+	same := 0
+	for same < n-from && old[len(old)-1-same] == text[len(text)-1-same] {
+		same++
+	}
+	oldTo, newTo = len(old)-same, len(text)-same
+	start := linesBack(old, from)
+	more := linesOn(old[oldTo:])
+	return start, oldTo + more, newTo + more
+}
+
+// linesBack is where the lines before a place begin. A line that has no beginning nearby begins at a character.
+func linesBack(s string, at int) int {
+	start := at
+	for range around + 1 {
+		i := strings.LastIndexByte(s[max(0, start-lineMost):start], '\n')
+		if i < 0 {
+			if start <= lineMost {
+				return 0
+			}
+			start -= lineMost
+			for start < at && !utf8.RuneStart(s[start]) {
+				start++
+			}
+			return start
+		}
+		start = max(0, start-lineMost) + i
+	}
+	return start + 1
+}
+
+// linesOn is how far the line that goes on reaches, and the lines after it.
+func linesOn(s string) int {
+	end := 0
+	for range around + 1 {
+		i := strings.IndexByte(s[end:min(len(s), end+lineMost)], '\n')
+		if i < 0 {
+			end = min(len(s), end+lineMost)
+			for end < len(s) && !utf8.RuneStart(s[end]) {
+				end--
+			}
+			return end
+		}
+		end += i + 1
+	}
+	return end
+}
+
+// Shorten leaves out the middle of a text that is too long, in whole characters, and says how much.
+func Shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	head, tail := limit*7/10, len(s)-limit*3/10
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[... %d bytes are left out here ...]\n%s", s[:head], tail-head, s[tail:])
+}
