@@ -468,7 +468,7 @@ func settleLoaded(tx Tx, ef Effect, it Item, f Finding, now time.Time) error {
 		tc.Status = ToolInProgress
 	}
 	if f.Output != nil {
-		tc.Output = f.Output
+		tc.Output = f.Output.fetchable(ef.ID)
 		ef.ExitCode, ef.ResultDigest = f.Output.ExitCode, f.Output.Digest
 		if ef.ResultDigest == "" {
 			ef.ResultDigest = Digest(f.Output.Text)

@@ -148,6 +148,16 @@ func linesOn(s string) int {
 	return end
 }
 
+// fetchable says of a result that was cut how to get the whole.
+func (o *Output) fetchable(id EffectID) *Output {
+	if o.Cut == 0 {
+		return o
+	}
+	said := *o
+	said.Text += fmt.Sprintf("\n[%d bytes are left out above. The whole: holdfast effects output %s]", o.Cut, id)
+	return &said
+}
+
 // Shorten leaves out the middle of a text that is too long, in whole characters, and says how much.
 func Shorten(s string, limit int) string {
 	if len(s) <= limit {

@@ -116,6 +116,7 @@ type Tx interface {
 	InsertSend(Send) error
 	UpdateSend(Send) error
 	Send(id string) (Send, error)
+	// Sends lists what was sent for a call, without the answers.
 	Sends(EffectID) ([]Send, error)
 	PutServers(SessionID, []ServerDef) error
 	Servers(SessionID) ([]ServerDef, error)

@@ -110,6 +110,8 @@ type Output struct {
 	Signal   string `json:"signal,omitempty"`
 	// Stopped is set when the user or a deadline ended the command: it started and may have had effects.
 	Stopped string `json:"stopped,omitempty"`
+	// Cut is how many bytes of the whole result Text leaves out; they can be fetched.
+	Cut int64 `json:"cut,omitempty"`
 	// Heard is what the call has learnt of a background command.
 	Heard *Heard `json:"-"`
 }
