@@ -283,7 +283,9 @@ func (g *gathering) why(ctx context.Context, code session.Code) string {
 	switch code {
 	case session.CodeEnvironment:
 		return fmt.Sprintf("%s It began with %s/%s.", d.Sentence, g.in.Session.Profile.Provider, g.in.Session.Profile.Name)
-	case session.CodeDirectoryMissing, session.CodeWorkspaceChanged:
+	case session.CodeDirectoryMissing:
+		return session.DirectoryMissing(g.in.Session.Cwd)
+	case session.CodeWorkspaceChanged:
 		return d.Sentence + " (" + g.in.Session.Cwd + ")"
 	case session.CodeServerMissing:
 		return d.Sentence + " (" + g.missing(ctx) + ")"

@@ -235,6 +235,15 @@ func (e *Engine) IdentityOf(ctx context.Context, id SessionID) string {
 	return identity
 }
 
+// homeless tells whether the working directory of a session is gone. Nothing is begun there then, whoever asks.
+func (e *Engine) homeless(s Session) bool {
+	if e.Workspace == nil {
+		return false
+	}
+	_, err := e.Workspace.Identity(s.Cwd)
+	return err != nil
+}
+
 // title is the first line of a text, short enough for a list.
 func title(text string) string {
 	for i, r := range text {

@@ -168,6 +168,9 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 			return false, fmt.Errorf("decide recovery of run %s: %w", t.run.ID, err)
 		}
 	}
+	if verdict.Wait == CodeNone && t.e.homeless(t.sess) {
+		verdict.Wait, verdict.Reason = CodeDirectoryMissing, DirectoryMissing(t.sess.Cwd)
+	}
 	if verdict.Wait == CodeNone {
 		if t.model, err = t.e.Model(); err != nil {
 			verdict.Wait, verdict.Reason = CodeModelUnavailable, safeText(err)
