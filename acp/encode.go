@@ -317,16 +317,21 @@ func (a *Agent) openResult(s session.Session) v1.LoadSessionResponse {
 	return v1.LoadSessionResponse{Modes: modeState(s.Mode), Meta: a.meta()}
 }
 
-func listResult(page []session.Session, next string) v1.ListSessionsResponse {
+func listResult(page []session.SessionView, next string) v1.ListSessionsResponse {
 	out := v1.ListSessionsResponse{Sessions: []v1.SessionInfo{}}
 	if next != "" {
 		out.NextCursor = &next
 	}
 	for _, s := range page {
-		out.Sessions = append(out.Sessions, v1.SessionInfo{SessionID: v1.SessionID(s.ID), Cwd: s.Cwd, Title: new(s.Title),
-			UpdatedAt: new(s.UpdatedAt.Format(time.RFC3339)), AdditionalDirectories: s.Roots[1:]})
+		out.Sessions = append(out.Sessions, v1.SessionInfo{SessionID: v1.SessionID(s.SessionID), Cwd: s.Cwd, Title: new(s.Title),
+			UpdatedAt: new(s.UpdatedAt.Format(time.RFC3339)), AdditionalDirectories: s.Directories, Meta: standing(s)})
 	}
 	return out
+}
+
+// standing says in a list what a session is at.
+func standing(s session.SessionView) v1.Meta {
+	return v1.Meta{"holdfast": map[string]any{"state": s.State, "reasonCode": s.ReasonCode, "reason": s.Reason, "allowed": s.Allowed}}
 }
 
 func promptResult(stop string) v1.PromptResponse {

@@ -202,7 +202,7 @@ func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) 
 	if err != nil {
 		return err
 	}
-	from, err := session.ParseCursor(deref(p.Cursor))
+	_, err = session.ParseCursor(deref(p.Cursor))
 	if err != nil {
 		return &invalid{"cursor", "this cursor is not from session/list; ask for the first page"}
 	}
@@ -213,19 +213,14 @@ func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) 
 		}
 		cwd = filepath.Clean(cwd)
 	}
-	var page []session.Session
+	var page []session.SessionView
+	next := ""
 	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error {
-		page, err = tx.Sessions(cwd, from.At, session.SessionID(from.ID), listPage+1)
+		page, next, err = session.ListSessions(tx, cwd, deref(p.Cursor), listPage)
 		return err
 	})
 	if err != nil {
 		return err
-	}
-	next := ""
-	if len(page) > listPage {
-		page = page[:listPage]
-		last := page[listPage-1]
-		next = session.Cursor{At: last.UpdatedAt, ID: string(last.ID)}.String()
 	}
 	req.Reply(listResult(page, next))
 	return nil

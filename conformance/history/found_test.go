@@ -135,7 +135,12 @@ func TestFound_KilledInTheFirstPrompt(t *testing.T) {
 // A session whose directory is gone is listed and can be read. It says what to do instead of working elsewhere or beginning anew, and goes
 // on when the directory is back.
 func TestFound_DirectoryIsGone(t *testing.T) {
-	t.Parallel()
+	for _, again := range []string{"opened", "asked"} {
+		t.Run(again+" again", func(t *testing.T) { t.Parallel(); directoryIsGone(t, again) })
+	}
+}
+
+func directoryIsGone(t *testing.T, again string) {
 	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Text("you said: " + r.LastUser())
 	})
@@ -180,11 +185,18 @@ func TestFound_DirectoryIsGone(t *testing.T) {
 		t.Errorf("work ends with %d: %s%s", code, out, errs)
 	}
 
+	c := w.start()
+	if again == "asked" {
+		w.load(c, session)
+	}
 	if err := os.Rename(away, w.work); err != nil {
 		t.Fatal(err)
 	}
-	c := w.start()
-	w.load(c, session)
+	if again == "asked" {
+		w.turn(c, session, "and now?")
+	} else {
+		w.load(c, session)
+	}
 	harness.Eventually(t, "what was asked meanwhile is answered", func() bool { return strings.Contains(c.Text(session), "you said: where are we?") })
 	if n := w.number(`SELECT count(*) FROM sessions`); n != 1 {
 		t.Errorf("there are %d sessions", n)

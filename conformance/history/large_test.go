@@ -29,6 +29,7 @@ func prints(n int) string {
 // Results of many megabytes are kept apart from the history: the model and a replay get their beginning and their end with the way to the
 // whole, which can be fetched, and neither a later prompt nor a later launch carries them.
 func TestLarge_ResultsAreKeptApart(t *testing.T) {
+	t.Parallel()
 	const calls = 20
 	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
 		if n := len(r.Results()); n < calls && r.LastUser() == "go" {
@@ -84,6 +85,7 @@ func TestLarge_ResultsAreKeptApart(t *testing.T) {
 
 // An edit of a large file shows what differs; both contents are kept once, and an undo gives the old one back, also after a restart.
 func TestLarge_FilesAreKeptApart(t *testing.T) {
+	t.Parallel()
 	const edits = 5
 	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
 		if n := len(r.Results()); n < edits {
