@@ -1,6 +1,8 @@
 package session
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -60,6 +62,85 @@ func (f FileChange) whole(tx Tx) (FileChange, error) {
 	old, err := tx.Content(f.Before)
 	f.OldText = &old
 	return f, err
+}
+
+// Sizes of results.
+const (
+	inItem    = 4 << 10 // bytes of a result that an entry holds itself
+	shortForm = 1 << 10 // bytes of the short form of a longer one
+	// Of the results in a conversation, a model gets the newest whole: at most fullMost bytes of them. When there are more, the oldest are
+	// given in their short form until fullLeast are left, so that what a model has seen changes seldom and by a lot.
+	fullMost  = 4 << 20
+	fullLeast = 2 << 20
+)
+
+// Apart takes a large result out of an entry, which is left with its short form, and returns it with its digest.
+func (b ItemBody) Apart() (short ItemBody, digest, text string) {
+	if b.Tool == nil || b.Tool.Output == nil || b.Tool.Output.Kept != "" || len(b.Tool.Output.Text) <= inItem {
+		return b, "", ""
+	}
+	call, out := *b.Tool, *b.Tool.Output
+	sum := sha256.Sum256([]byte(out.Text))
+	digest, text = "sha256:"+hex.EncodeToString(sum[:]), out.Text
+	out.Kept, out.Size, out.Text = digest, len(text), brief(text, call.Effect)
+	call.Output, b.Tool = &out, &call
+	return b, digest, text
+}
+
+func brief(text string, id EffectID) string {
+	return Shorten(text, shortForm) + fmt.Sprintf("\n[The whole: holdfast effects output %s]", id)
+}
+
+// Whole puts a result that was kept apart back into its entry.
+func Whole(tx Tx, it *Item) error {
+	if it.Body.Tool == nil || it.Body.Tool.Output == nil || it.Body.Tool.Output.Kept == "" {
+		return nil
+	}
+	call, out := *it.Body.Tool, *it.Body.Tool.Output
+	text, err := tx.Content(out.Kept)
+	if err != nil {
+		return err
+	}
+	out.Text, out.Kept, out.Size = text, "", 0
+	call.Output, it.Body.Tool = &out, &call
+	return nil
+}
+
+// ForModel makes of a history in short form what a model gets: the newest results whole.
+func ForModel(tx Tx, items []Item) error {
+	sizes := make([]int, len(items))
+	for i, it := range items {
+		if t := it.Body.Tool; t != nil && t.Output != nil {
+			sizes[i] = max(len(t.Output.Text), t.Output.Size)
+		}
+	}
+	from := wholeFrom(sizes)
+	for i := range items {
+		if i >= from {
+			if err := Whole(tx, &items[i]); err != nil {
+				return err
+			}
+		} else if t := items[i].Body.Tool; t != nil && t.Output != nil && len(t.Output.Text) > inItem {
+			call, out := *t, *t.Output // an older version kept it in the entry
+			out.Text = brief(out.Text, call.Effect)
+			call.Output, items[i].Body.Tool = &out, &call
+		}
+	}
+	return nil
+}
+
+// wholeFrom is where the results begin that are given whole. It depends on the sizes alone and never moves back as more are added.
+func wholeFrom(sizes []int) (from int) {
+	total := 0
+	for i, n := range sizes {
+		if total += n; total <= fullMost {
+			continue
+		}
+		for ; total > fullLeast && from < i; from++ {
+			total -= sizes[from]
+		}
+	}
+	return from
 }
 
 // Sizes of what a person is shown of a file change.

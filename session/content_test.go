@@ -90,3 +90,31 @@ func TestApart_LeavesDigests(t *testing.T) {
 		t.Error("a small text was taken out")
 	}
 }
+
+// The oldest results are given in short form when there are too many bytes of them; where that begins depends on what is stored alone,
+// moves on only, and in large steps.
+func TestWholeFrom_MovesSeldom(t *testing.T) {
+	var sizes []int
+	last, moves := 0, 0
+	for i := range 10_000 {
+		sizes = append(sizes, 1000+i%30_000)
+		from := wholeFrom(sizes)
+		total := 0
+		for _, n := range sizes[from:] {
+			total += n
+		}
+		if from < last || total > fullMost || from > 0 && total < fullLeast-31_000 {
+			t.Fatalf("after %d results it begins at %d, was %d, with %d bytes", i+1, from, last, total)
+		}
+		if from != last {
+			moves++
+		}
+		last = from
+	}
+	if moves == 0 || moves > 40 {
+		t.Errorf("it moved %d times", moves)
+	}
+	if wholeFrom([]int{fullMost + 1}) != 0 {
+		t.Error("the newest result is never cut")
+	}
+}

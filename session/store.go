@@ -78,7 +78,8 @@ type Tx interface {
 	OpenItems(SessionID) ([]Item, error)
 	// Page lists the next items of a thread that together hold about so many bytes, one at least; none are left when it is empty.
 	Page(id SessionID, thread string, after int64, bytes int) ([]Item, error)
-	// History is Items without what only a person is shown: the diffs of calls and the content blocks of prompts.
+	// History is Items without what only a person is shown, the diffs of calls and the content blocks of prompts, and with large results in
+	// their short form.
 	History(id SessionID, thread string, after int64, limit int) ([]Item, error)
 	// Latest lists the newest items of a thread before a place, newest first, as History does; 0 is the end.
 	Latest(id SessionID, thread string, before int64, limit int) ([]Item, error)

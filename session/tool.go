@@ -112,6 +112,9 @@ type Output struct {
 	Stopped string `json:"stopped,omitempty"`
 	// Cut is how many bytes of the whole result Text leaves out; they can be fetched.
 	Cut int64 `json:"cut,omitempty"`
+	// Kept is the digest under which the text is stored whole, and Size its bytes, when Text is a short form of it.
+	Kept string `json:"kept,omitempty"`
+	Size int    `json:"size,omitempty"`
 	// Heard is what the call has learnt of a background command.
 	Heard *Heard `json:"-"`
 }

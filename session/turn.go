@@ -321,6 +321,9 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		if items, err = tx.History(t.a.id, t.setup.Thread, 0, 0); err != nil {
 			return err
 		}
+		if err := ForModel(tx, items); err != nil {
+			return err
+		}
 		return tx.InsertRequest(req)
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 
 	"holdfast/session"
@@ -23,9 +24,17 @@ func (t *Tx) Page(id session.SessionID, thread string, after int64, bytes int) (
 		}
 		out = append(out, it)
 		size += n + itemCosts
+		if c := it.Body.Tool; c != nil && c.Output != nil {
+			size += c.Output.Size
+		}
 	}
-	if err := rows.Err(); err != nil {
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return nil, fmt.Errorf("list a page of items: %w", err)
+	}
+	for i := range out { // with the rows closed: a transaction has one cursor at a time
+		if err := session.Whole(t, &out[i]); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -40,7 +49,8 @@ const historyColumns = `SELECT id, session, seq, thread, run, attempt, kind, sta
 
 const historyPage = historyColumns + ` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq LIMIT ?`
 
-// History lists the items of a thread in order, from the place after, without what only a person is shown.
+// History lists the items of a thread in order, from the place after, without what only a person is shown and with large
+// results in their short form.
 func (t *Tx) History(id session.SessionID, thread string, after int64, limit int) ([]session.Item, error) {
 	if limit == 0 {
 		limit = -1

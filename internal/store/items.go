@@ -16,7 +16,11 @@ func (t *Tx) InsertItem(i *session.Item) error {
 		return err
 	}
 	i.Seq = seq
-	_, err = t.exec("insert item", insertItem, i.ID, i.Session, i.Seq, i.Thread, i.Run, i.Attempt, i.Kind, i.State, enc(i.Body), ms(i.CreatedAt))
+	body, err := t.short(i.Body)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("insert item", insertItem, i.ID, i.Session, i.Seq, i.Thread, i.Run, i.Attempt, i.Kind, i.State, enc(body), ms(i.CreatedAt))
 	return err
 }
 
@@ -24,10 +28,14 @@ const updateItem = `UPDATE items SET state = ?, body = ? WHERE id = ?`
 
 // UpdateItem writes an item's state and content and announces it; its place stays.
 func (t *Tx) UpdateItem(i session.Item, now time.Time) error {
-	if err := t.one("update item", updateItem, i.State, enc(i.Body), i.ID); err != nil {
+	body, err := t.short(i.Body)
+	if err != nil {
 		return err
 	}
-	_, err := t.Announce(i.Session, session.EventItem, string(i.ID), now)
+	if err := t.one("update item", updateItem, i.State, enc(body), i.ID); err != nil {
+		return err
+	}
+	_, err = t.Announce(i.Session, session.EventItem, string(i.ID), now)
 	return err
 }
 
@@ -51,7 +59,11 @@ func scanItemSize(r scanner) (i session.Item, size int, err error) {
 
 // Item returns one item.
 func (t *Tx) Item(id session.ItemID) (session.Item, error) {
-	return get(t, "load item", scanItem, itemColumns+` WHERE id = ?`, id)
+	it, err := get(t, "load item", scanItem, itemColumns+` WHERE id = ?`, id)
+	if err != nil {
+		return it, err
+	}
+	return it, session.Whole(t, &it)
 }
 
 // Items lists the items of a thread in order, from the place after.
@@ -59,10 +71,31 @@ func (t *Tx) Items(id session.SessionID, thread string, after int64, limit int) 
 	if limit == 0 {
 		limit = -1
 	}
-	return list(t, "list items", scanItem, itemColumns+` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq LIMIT ?`, id, thread, after, limit)
+	return t.whole("list items", itemColumns+` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq LIMIT ?`, id, thread, after, limit)
 }
 
 // OpenItems lists the items that may still change.
 func (t *Tx) OpenItems(id session.SessionID) ([]session.Item, error) {
-	return list(t, "list open items", scanItem, itemColumns+` WHERE session = ? AND state = 'open' ORDER BY seq`, id)
+	return t.whole("list open items", itemColumns+` WHERE session = ? AND state = 'open' ORDER BY seq`, id)
+}
+
+// whole lists items with their results, however large.
+func (t *Tx) whole(what, query string, args ...any) ([]session.Item, error) {
+	items, err := list(t, what, scanItem, query, args...)
+	for i := range items {
+		if err == nil {
+			err = session.Whole(t, &items[i])
+		}
+	}
+	return items, err
+}
+
+// short keeps a large result apart and returns what the row holds.
+func (t *Tx) short(b session.ItemBody) (session.ItemBody, error) {
+	b, digest, text := b.Apart()
+	if digest == "" {
+		return b, nil
+	}
+	_, err := t.exec("keep a result", insertContent, digest, []byte(text))
+	return b, err
 }

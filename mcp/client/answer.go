@@ -27,7 +27,7 @@ type Answer struct {
 	Digest  string          // sha256 of Raw
 	Text    string          // for the model
 	User    string          // text that the server wants only the user to see
-	Cut     int64  // bytes that Text leaves out
+	Cut     int64           // bytes that Text leaves out
 	IsError bool
 }
 

@@ -1,5 +1,5 @@
--- What a file held before and after a call that writes it, when that is too large for the journal: named by its digest there. What two calls
--- share is stored once, and no row is ever changed.
+-- What is too large for the journal and the history: what a file held before and after a call that writes it, and long results. Both name it by
+-- its digest. What two calls share is stored once, and no row is ever changed.
 CREATE TABLE contents (
   digest TEXT PRIMARY KEY,
   body   BLOB NOT NULL
