@@ -161,6 +161,7 @@ func (w *world) grow(session string, rows, bytes int) (titles []string) {
 		tool := v["tool"].(map[string]any)
 		titles = append(titles, fmt.Sprintf("Edit number %d.", n))
 		v["response"], tool["callId"], tool["title"] = fmt.Sprintf("answer %d", n), fmt.Sprintf("call %d", n), titles[n]
+		tool["output"] = map[string]any{"text": strings.Repeat("a line of it\n", 7000), "isError": false}
 		tool["files"] = []any{map[string]any{"path": "/f", "before": "sha256:1", "after": "sha256:2", "oldText": half + "old", "newText": half + "new"}}
 		if _, err := tx.Exec(`INSERT INTO items (id, session, seq, thread, run, attempt, kind, state, body, created_at)
 			SELECT ?, session, ?, thread, run, attempt, kind, state, ?, created_at FROM items WHERE session = ? AND kind = 'tool' ORDER BY seq LIMIT 1`,
@@ -216,8 +217,13 @@ func TestLarge_MemoryDoesNotFollowTheHistory(t *testing.T) {
 		}
 		w.turn(b, session, "and now?")
 		reqs := w.model.Requests()
-		if last := reqs[len(reqs)-1]; len(last.Results()) != rows+1 || len(last.Body) > allowed+rows*10_000 {
+		last := reqs[len(reqs)-1]
+		if len(last.Results()) != rows+1 || len(last.Body) > 5_000_000 {
 			t.Errorf("the model got %d results in %d bytes", len(last.Results()), len(last.Body))
+		}
+		old, newest := last.Results()[1].Content, last.Results()[rows].Content
+		if len(newest) != 13*7000 || rows == 10 && len(old) != 13*7000 || rows == 100 && (len(old) > 2000 || !strings.Contains(old, "holdfast effects output ")) {
+			t.Errorf("of %d results the oldest has %d bytes and the newest %d", rows, len(old), len(newest))
 		}
 		peaks[rows] = peak(t, b.PID())
 		w.end(b)

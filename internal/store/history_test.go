@@ -99,7 +99,9 @@ func TestHistory_IsTheItemsWithoutDiffs(t *testing.T) {
 	if out := got[2].Body.Tool.Output; len(out.Text) > 2000 || out.Size != len(odd) || out.Kept == "" {
 		t.Errorf("a result of %d bytes is given in %d", out.Size, len(out.Text))
 	}
-	read(t, s, func(tx session.Tx) error { return errors.Join(session.Whole(tx, &got[2]), session.Whole(tx, &latest[0])) })
+	read(t, s, func(tx session.Tx) error {
+		return errors.Join(session.Whole(tx, &got[2]), session.Whole(tx, &latest[0]))
+	})
 	for i := range full {
 		if !reflect.DeepEqual(got[i], full[i]) {
 			t.Errorf("item %d differs: %.300s", i, fmt.Sprintf("%+v %+v", got[i], got[i].Body.Tool))
