@@ -45,7 +45,7 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 	}
 	full, key := toolUpdate(it, false)
 	if sh := f.shown(it.ID); sh.tool != key { // the client must know the call before it is asked about it
-		first, _ := toolUpdate(it, sh.tool == "")
+		first, _ := toolUpdate(it, f.first(it, sh))
 		f.send(first)
 		sh.tool = key
 	}

@@ -130,7 +130,7 @@ func toolUpdate(it session.Item, first bool) (update, string) {
 		ToolCallID: v1.ToolCallID(toolID(it)), Title: t.Title, Name: &t.Name, Kind: v1.ToolKind(t.Kind), Status: v1.ToolCallStatus(t.Status),
 		Content: content(t), Locations: locations(t), RawInput: rawInput(t.Args),
 	}
-	key := string(raw(full))
+	key := session.Digest(string(raw(full)))
 	if first {
 		return update{ToolCall: &full}, key
 	}
@@ -143,7 +143,7 @@ func toolID(it session.Item) string { return string(it.ID) }
 
 func content(t *session.ToolCall) []v1.ToolCallContent {
 	var out []v1.ToolCallContent
-	for _, f := range t.Files {
+	for _, f := range session.Excerpts(t.Files) {
 		out = append(out, v1.ToolCallContent{Diff: &v1.Diff{Path: f.Path, OldText: f.OldText, NewText: f.NewText}})
 	}
 	text := ""
@@ -325,16 +325,21 @@ func (a *Agent) openResult(s session.Session) v1.LoadSessionResponse {
 	return v1.LoadSessionResponse{Modes: modeState(s.Mode), Meta: a.meta()}
 }
 
-func listResult(page []session.Session, next string) v1.ListSessionsResponse {
+func listResult(page []session.SessionView, next string) v1.ListSessionsResponse {
 	out := v1.ListSessionsResponse{Sessions: []v1.SessionInfo{}}
 	if next != "" {
 		out.NextCursor = &next
 	}
 	for _, s := range page {
-		out.Sessions = append(out.Sessions, v1.SessionInfo{SessionID: v1.SessionID(s.ID), Cwd: s.Cwd, Title: new(s.Title),
-			UpdatedAt: new(s.UpdatedAt.Format(time.RFC3339)), AdditionalDirectories: s.Roots[1:]})
+		out.Sessions = append(out.Sessions, v1.SessionInfo{SessionID: v1.SessionID(s.SessionID), Cwd: s.Cwd, Title: new(s.Title),
+			UpdatedAt: new(s.UpdatedAt.Format(time.RFC3339)), AdditionalDirectories: s.Directories, Meta: standing(s)})
 	}
 	return out
+}
+
+// standing says in a list what a session is at.
+func standing(s session.SessionView) v1.Meta {
+	return v1.Meta{"holdfast": map[string]any{"state": s.State, "reasonCode": s.ReasonCode, "reason": s.Reason, "allowed": s.Allowed}}
 }
 
 func promptResult(stop string) v1.PromptResponse {

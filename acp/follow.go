@@ -38,6 +38,7 @@ type follower struct {
 	stop   context.CancelFunc
 
 	seq      int64 // the last event shown
+	known    int64 // up to here the client knows the history; of what is closed there, items holds nothing
 	quietTil time.Time
 	late     map[session.RunID]session.Run // runs met on a full page: their items may come on the next
 	items    map[session.ItemID]*shownItem
@@ -60,7 +61,7 @@ type follower struct {
 type shownItem struct {
 	text   int // bytes of text sent
 	closed bool
-	tool   string // encoding of the last tool update
+	tool   string // digest of the last tool update
 }
 
 // openPrompt is a session/prompt that has not been answered.
@@ -370,6 +371,9 @@ func (f *follower) item(it session.Item) {
 	if f.muted[it.Run] || hidden(it) {
 		return
 	}
+	if f.items[it.ID] == nil && it.Seq <= f.known && it.Kind != session.ItemTool {
+		return // closed when the session was opened: it is as it was
+	}
 	sh := f.shown(it.ID)
 	switch it.Kind {
 	case session.ItemUser:
@@ -387,7 +391,7 @@ func (f *follower) item(it session.Item) {
 		sh.closed = it.State != session.ItemOpen
 	case session.ItemTool:
 		it = f.truthful(it)
-		u, key := toolUpdate(it, sh.tool == "")
+		u, key := toolUpdate(it, f.first(it, sh))
 		if key != sh.tool {
 			f.send(u)
 		}

@@ -160,12 +160,12 @@ func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, p reop
 		old.stop()
 		<-old.gone
 	}
-	var items []session.Item
+	var open []session.Item
 	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error {
 		if s, err = tx.Session(id); err != nil {
 			return err
 		}
-		items, err = tx.Items(id, "", 0, 0)
+		open, err = tx.OpenItems(id)
 		return err
 	})
 	if err != nil {
@@ -173,12 +173,10 @@ func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, p reop
 	}
 	f := a.publish(b, s, s.LastSeq, nil)
 	f.post(func() {
-		for _, it := range items {
-			if replay {
-				f.replay(it)
-			} else {
-				f.assume(it)
-			}
+		if err := f.before(s.LastSeq, open, replay); err != nil {
+			a.drop(f)
+			req.Fail(toError(err, id))
+			return
 		}
 		req.Reply(a.openResult(s))
 		f.hush()
@@ -208,24 +206,6 @@ func (a *Agent) stored(ctx context.Context, b *Backend, id session.SessionID) (s
 	return s, err
 }
 
-// replay shows an item of the past; own prompts are shown again as well.
-func (f *follower) replay(it session.Item) {
-	own := f.own
-	f.own = map[session.RunID]bool{}
-	f.item(it)
-	f.own = own
-}
-
-// assume records an item as known to the client without showing it.
-func (f *follower) assume(it session.Item) {
-	sh := f.shown(it.ID)
-	sh.text, sh.closed = len(it.Body.Text), it.State != session.ItemOpen
-	if it.Kind == session.ItemTool {
-		_ = f.truthful(it) // it is told from now on how long it runs
-		_, sh.tool = toolUpdate(it, true)
-	}
-}
-
 const listPage = 50
 
 func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) error {
@@ -233,7 +213,7 @@ func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) 
 	if err != nil {
 		return err
 	}
-	from, err := session.ParseCursor(deref(p.Cursor))
+	_, err = session.ParseCursor(deref(p.Cursor))
 	if err != nil {
 		return &invalid{"cursor", "this cursor is not from session/list; ask for the first page"}
 	}
@@ -244,19 +224,14 @@ func (a *Agent) listSessions(ctx context.Context, b *Backend, req *rpc.Request) 
 		}
 		cwd = filepath.Clean(cwd)
 	}
-	var page []session.Session
+	var page []session.SessionView
+	next := ""
 	err = b.Engine.Store.Read(ctx, func(tx session.Tx) error {
-		page, err = tx.Sessions(cwd, from.At, session.SessionID(from.ID), listPage+1)
+		page, next, err = session.ListSessions(tx, cwd, deref(p.Cursor), listPage)
 		return err
 	})
 	if err != nil {
 		return err
-	}
-	next := ""
-	if len(page) > listPage {
-		page = page[:listPage]
-		last := page[listPage-1]
-		next = session.Cursor{At: last.UpdatedAt, ID: string(last.ID)}.String()
 	}
 	req.Reply(listResult(page, next))
 	return nil

@@ -103,28 +103,32 @@ func (g *gathering) load(ctx context.Context) error {
 		}
 		if n := len(reqs); n > 0 && in.Last.State == session.AttemptRunning && reqs[n-1].Attempt == in.Last.ID {
 			// A request that is not settled, or whose answer was cut when the process let go, has no stored answer.
-			g.streaming = reqs[n-1].State != session.RequestSettled && !answered(tx, in, reqs[n-1].ID)
+			g.streaming = reqs[n-1].State != session.RequestSettled && !answered(tx, in, reqs[n-1])
 		}
 		return nil
 	})
 }
 
 // answered tells whether a request without usage was answered all the same: its answer is stored complete.
-func answered(tx session.Tx, in session.Inherited, request string) bool {
+func answered(tx session.Tx, in session.Inherited, request session.Request) bool {
 	thread := ""
 	if in.Run.Kind == session.RunVerification {
 		thread = string(in.Run.ID)
 	}
-	items, err := tx.Items(in.Session.ID, thread, 0, 0)
-	if err != nil {
-		return false
-	}
-	for _, it := range items {
-		if it.Body.Response == request && (it.Kind == session.ItemTool || it.State == session.ItemComplete) {
-			return true
+	for before := int64(0); ; { // the run's last request: its answer is among the newest items
+		items, err := tx.Latest(in.Session.ID, thread, before, 50)
+		if err != nil || len(items) == 0 {
+			return false
+		}
+		for _, it := range items {
+			if it.Body.Response == request.ID && (it.Kind == session.ItemTool || it.State == session.ItemComplete) {
+				return true
+			}
+			if before = it.Seq; it.Attempt != "" && it.Attempt != request.Attempt {
+				return false // of an earlier attempt: the request belongs to the last
+			}
 		}
 	}
-	return false
 }
 
 // probe asks the tools what became of the calls that were dispatched.
@@ -303,7 +307,7 @@ func (g *gathering) why(ctx context.Context, code session.Code) string {
 		now, _ := g.in.Engine.Workspace.Identity(g.in.Session.Cwd) // it is there, or the code would be another
 		return fmt.Sprintf("%s %s (%s)", d.Sentence, changed(g.in.Session.Identity, now), g.in.Session.Cwd)
 	case session.CodeDirectoryMissing:
-		return d.Sentence + " (" + g.in.Session.Cwd + ")"
+		return session.DirectoryMissing(g.in.Session.Cwd)
 	case session.CodeServerMissing:
 		return d.Sentence + " (" + g.missing(ctx) + ")"
 	case session.CodeStalled:

@@ -135,7 +135,7 @@ func (c *call) once(ctx context.Context) error {
 		return c.refuse(ctx, safeText(err), Approval{})
 	}
 	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
-	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, plan.Files, c.tool.Kind()
+	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, Excerpts(plan.Files), c.tool.Kind()
 	st, inStore := c.tool.(StateTool)
 	if c.effect.Class == ReadOnly && !inStore {
 		return c.read(ctx)
@@ -471,7 +471,7 @@ func settleLoaded(tx Tx, ef Effect, it Item, f Finding, now time.Time) error {
 		tc.Status = ToolInProgress
 	}
 	if f.Output != nil {
-		tc.Output = f.Output
+		tc.Output = f.Output.fetchable(ef.ID)
 		ef.ExitCode, ef.ResultDigest = f.Output.ExitCode, f.Output.Digest
 		if ef.ResultDigest == "" {
 			ef.ResultDigest = Digest(f.Output.Text)

@@ -183,7 +183,11 @@ func (e *Engine) changes(ctx context.Context, j journal) (Changes, error) {
 		case ef.Fact == FactUnknown || ef.Fact == FactNone || ef.Fact == FactRunning:
 			c.Lost = append(c.Lost, name)
 		case ef.Class == StateProbe:
-			if w, ok := written(ef); ok {
+			w, ok, err := e.written(ctx, ef)
+			if err != nil {
+				return c, err
+			}
+			if ok {
 				m.add(w, name, true)
 			} else if ef.SettledBy == SettledByPerson {
 				c.Unseen = append(c.Unseen, name)
@@ -210,16 +214,28 @@ func (e *Engine) changes(ctx context.Context, j journal) (Changes, error) {
 }
 
 // written is the change of one file write that happened: its result is the digest it was meant to have.
-func written(ef Effect) (PathChange, bool) {
+func (e *Engine) written(ctx context.Context, ef Effect) (PathChange, bool, error) {
 	if len(ef.Plan.Files) != 1 || ef.ResultDigest != ef.Plan.Files[0].After {
-		return PathChange{}, false
+		return PathChange{}, false, nil
 	}
-	f := ef.Plan.Files[0]
+	f, err := e.whole(ctx, ef.Plan.Files[0])
+	if err != nil {
+		return PathChange{}, false, err
+	}
 	p := PathChange{Path: f.Path, Before: PathState{Kind: PathAbsent}, After: PathState{Kind: PathFile, Blob: BlobID([]byte(f.NewText))}}
 	if f.OldText != nil {
 		p.Before = PathState{Kind: PathFile, Blob: BlobID([]byte(*f.OldText))}
 	}
-	return p, true
+	return p, true, nil
+}
+
+// whole reads the texts of a file change that are kept apart.
+func (e *Engine) whole(ctx context.Context, f FileChange) (FileChange, error) {
+	if !f.Kept {
+		return f, nil
+	}
+	err := e.Store.Read(ctx, func(tx Tx) (err error) { f, err = f.whole(tx); return err })
+	return f, err
 }
 
 // merge joins the changes of one path in order.
@@ -261,6 +277,10 @@ func (e *Engine) content(ctx context.Context, s Session, run RunID, want PathSta
 	}
 	for _, ef := range effects {
 		for _, f := range ef.Plan.Files {
+			f, rerr := e.whole(ctx, f)
+			if rerr != nil {
+				return nil, rerr
+			}
 			if BlobID([]byte(f.NewText)) == want.Blob {
 				return []byte(f.NewText), nil
 			}

@@ -252,6 +252,15 @@ func (e *Engine) IdentityOf(ctx context.Context, id SessionID) string {
 	return identity
 }
 
+// homeless tells whether the working directory of a session is gone. Nothing is begun there then, whoever asks.
+func (e *Engine) homeless(s Session) bool {
+	if e.Workspace == nil {
+		return false
+	}
+	_, err := e.Workspace.Identity(s.Cwd)
+	return err != nil
+}
+
 // title is the first line of a text, short enough for a list.
 func title(text string) string {
 	for i, r := range text {
@@ -519,11 +528,11 @@ func (PromptDriver) Observe(context.Context, Session, Run) (any, error) { return
 // cut off; a request that was refused has left nothing to go on from.
 func (PromptDriver) Begin(tx Tx, b *Begin) error {
 	if b.Attempt.Mode != ModeFirst {
-		items, err := tx.Items(b.Session.ID, "", 0, 0)
-		if err != nil || len(items) == 0 {
+		latest, err := tx.Latest(b.Session.ID, "", 0, 1)
+		if err != nil || len(latest) == 0 {
 			return err
 		}
-		if last := items[len(items)-1]; last.Run != b.Run.ID || last.State != ItemInterrupted || last.Body.Text == "" {
+		if last := latest[0]; last.Run != b.Run.ID || last.State != ItemInterrupted || last.Body.Text == "" {
 			return nil
 		}
 		return b.Add(&Item{Kind: ItemNote, State: ItemComplete, Body: ItemBody{Text: "[Your last answer was cut off by the model endpoint. " +

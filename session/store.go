@@ -115,6 +115,13 @@ type Tx interface {
 	// Items lists the items of a thread in order, from the place after; limit 0 means all.
 	Items(id SessionID, thread string, after int64, limit int) ([]Item, error)
 	OpenItems(SessionID) ([]Item, error)
+	// Page lists the next items of a thread that together hold about so many bytes, one at least; none are left when it is empty.
+	Page(id SessionID, thread string, after int64, bytes int) ([]Item, error)
+	// History is Items without what only a person is shown, the diffs of calls and the content blocks of prompts, and with large results in
+	// their short form.
+	History(id SessionID, thread string, after int64, limit int) ([]Item, error)
+	// Latest lists the newest items of a thread before a place, newest first, as History does; 0 is the end.
+	Latest(id SessionID, thread string, before int64, limit int) ([]Item, error)
 
 	InsertEffect(Effect) error
 	UpdateEffect(Effect) error
@@ -122,6 +129,9 @@ type Tx interface {
 	EffectsOf(RunID) ([]Effect, error)
 	// OpenEffects lists the effects of a session that are not settled.
 	OpenEffects(SessionID) ([]Effect, error)
+
+	// Content returns what a file held, by its digest.
+	Content(digest string) (string, error)
 
 	// Effects lists journal records over all sessions, newest first, before the place (planned, id).
 	Effects(f EffectFilter, planned time.Time, id EffectID, limit int) ([]Effect, error)
@@ -146,6 +156,7 @@ type Tx interface {
 	InsertSend(Send) error
 	UpdateSend(Send) error
 	Send(id string) (Send, error)
+	// Sends lists what was sent for a call, without the answers.
 	Sends(EffectID) ([]Send, error)
 	PutServers(SessionID, []ServerDef) error
 	Servers(SessionID) ([]ServerDef, error)

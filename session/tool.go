@@ -93,7 +93,12 @@ type FileChange struct {
 	// OldText and NewText are shown to the user as a diff. OldText is nil for a new file.
 	OldText *string `json:"oldText,omitempty"`
 	NewText string  `json:"newText"`
+	// Kept: both texts are stored under their digests instead of here.
+	Kept bool `json:"kept,omitempty"`
 }
+
+// NoFile is the digest of a file that does not exist.
+const NoFile = "absent"
 
 // Output is what a call returned.
 type Output struct {
@@ -105,6 +110,11 @@ type Output struct {
 	Signal   string `json:"signal,omitempty"`
 	// Stopped is set when the user or a deadline ended the command: it started and may have had effects.
 	Stopped string `json:"stopped,omitempty"`
+	// Cut is how many bytes of the whole result Text leaves out; they can be fetched.
+	Cut int64 `json:"cut,omitempty"`
+	// Kept is the digest under which the text is stored whole, and Size its bytes, when Text is a short form of it.
+	Kept string `json:"kept,omitempty"`
+	Size int    `json:"size,omitempty"`
 	// Heard is what the call has learnt of a background command.
 	Heard *Heard `json:"-"`
 }

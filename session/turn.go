@@ -202,6 +202,9 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 			return false, fmt.Errorf("decide recovery of run %s: %w", t.run.ID, err)
 		}
 	}
+	if verdict.Wait == CodeNone && t.e.homeless(t.sess) {
+		verdict.Wait, verdict.Reason = CodeDirectoryMissing, DirectoryMissing(t.sess.Cwd)
+	}
 	if verdict.Wait == CodeNone {
 		if t.model, err = t.e.Model(); err != nil {
 			verdict.Wait, verdict.Reason = CodeModelUnavailable, safeText(err)
@@ -392,7 +395,10 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		if err := t.tellEnds(tx, t.run, t.att); err != nil {
 			return err
 		}
-		if items, err = tx.Items(t.a.id, t.setup.Thread, 0, 0); err != nil {
+		if items, err = tx.History(t.a.id, t.setup.Thread, 0, 0); err != nil {
+			return err
+		}
+		if err := ForModel(tx, items); err != nil {
 			return err
 		}
 		return tx.InsertRequest(req)

@@ -413,7 +413,7 @@ type ToolView struct {
 
 // ListItems is one page of a conversation, oldest first, after a sequence number; next is 0 at the end.
 func ListItems(tx Tx, id SessionID, after int64, limit int) (out []ItemView, next int64, err error) {
-	items, err := tx.Items(id, "", after, limit+1)
+	items, err := tx.History(id, "", after, limit+1)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -425,7 +425,10 @@ func ListItems(tx Tx, id SessionID, after int64, limit int) (out []ItemView, nex
 		v := ItemView{ItemID: it.ID, Seq: it.Seq, Kind: it.Kind, State: it.State, Text: it.Body.Text, RunID: it.Run, CreatedAt: it.CreatedAt}
 		if c := it.Body.Tool; c != nil {
 			v.Tool = &ToolView{Name: c.Name, Title: c.Title, Status: c.Status, Fact: c.Fact, EffectID: c.Effect}
-			if c.Output != nil {
+			if err := Whole(tx, &it); err != nil {
+				return nil, 0, err
+			}
+			if c = it.Body.Tool; c.Output != nil {
 				v.Tool.Output, v.Tool.IsError = c.Output.Text, c.Output.IsError
 			}
 		}

@@ -246,3 +246,8 @@ func (r *commandReader) endPart() {
 	}
 	r.part = nil
 }
+
+// DirectoryMissing says what work waits for whose directory is gone.
+func DirectoryMissing(cwd string) string {
+	return Diagnostics[CodeDirectoryMissing].Sentence + " (" + cwd + ") Put it back and open the session again, or begin a new session in another directory."
+}

@@ -17,7 +17,7 @@ func effectsCommand() *cobra.Command {
 	return group("effects", "List what tool calls did, and settle those whose outcome is unknown",
 		"The journal of tool calls. A call whose outcome is unknown is never repeated by itself; while one stands in a session, everything but\n"+
 			"reading asks first. Look at the real state, then say what happened with 'settle': it runs nothing.",
-		effectsList(), effectsShow(), effectsSettle())
+		effectsList(), effectsShow(), effectsOutput(), effectsSettle())
 }
 
 func effectsList() *cobra.Command {

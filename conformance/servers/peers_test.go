@@ -171,6 +171,10 @@ func TestPeers_LargeTexts(t *testing.T) {
 	}
 	begin, rest, _ := strings.Cut(strings.TrimPrefix(got, "Echo: "), "\n[... ")
 	_, end, _ := strings.Cut(rest, "left out here ...]\n")
+	end, hint, _ := strings.Cut(end, "\n[")
+	if !strings.Contains(hint, "The whole: holdfast effects output ") {
+		t.Errorf("nothing says where the whole is: %q", hint)
+	}
 	if begin == "" || end == "" || !strings.HasPrefix(long, begin) || !strings.HasSuffix(long, end) {
 		t.Errorf("the text is not the beginning and the end of what was sent: %.40q ... %.40q", begin, end)
 	}

@@ -12,8 +12,12 @@ const insertEffect = `INSERT INTO effects (id, session, run, attempt, item, tool
 
 // InsertEffect journals a planned call.
 func (t *Tx) InsertEffect(e session.Effect) error {
-	_, err := t.exec("insert effect", insertEffect, e.ID, e.Session, e.Run, e.Attempt, e.Item, e.Tool, e.Version, e.Class, e.ArgsDigest, e.State,
-		e.Fact, enc(e.Plan), e.Dir, ms(e.PlannedAt))
+	plan, err := t.apart(e.Plan)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("insert effect", insertEffect, e.ID, e.Session, e.Run, e.Attempt, e.Item, e.Tool, e.Version, e.Class, e.ArgsDigest, e.State,
+		e.Fact, enc(plan), e.Dir, ms(e.PlannedAt))
 	return err
 }
 
@@ -27,7 +31,11 @@ func (t *Tx) UpdateEffect(e session.Effect) error {
 	if e.ExitCode != nil {
 		code = sql.NullInt64{Int64: int64(*e.ExitCode), Valid: true}
 	}
-	return t.one("update effect", updateEffect, e.Attempt, e.Version, e.Class, e.State, e.Fact, enc(e.Plan), e.Dir, e.ResultDigest, code,
+	plan, err := t.apart(e.Plan)
+	if err != nil {
+		return err
+	}
+	return t.one("update effect", updateEffect, e.Attempt, e.Version, e.Class, e.State, e.Fact, enc(plan), e.Dir, e.ResultDigest, code,
 		e.SettledBy, e.Note, ms(e.DispatchedAt), ms(e.SettledAt), e.SettledSeq, e.Lookup, e.ID, e.Broken != session.CodeNone)
 }
 

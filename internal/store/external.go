@@ -31,9 +31,12 @@ func scanSend(r scanner) (s session.Send, err error) {
 	return s, err
 }
 
-// Sends lists what was sent for a call, in order.
+const sendsOf = `SELECT id, effect, round, server, config, tool, definition, args_digest, state, kind, reason, protocol, rpc_id, written, '',
+	answer_digest, sent_at, ended_at FROM sends WHERE effect = ? ORDER BY round`
+
+// Sends lists what was sent for a call, in order, without the answers.
 func (t *Tx) Sends(id session.EffectID) ([]session.Send, error) {
-	return list(t, "list sends", scanSend, sendColumns+` WHERE effect = ? ORDER BY round`, id)
+	return list(t, "list sends", scanSend, sendsOf, id)
 }
 
 // Send returns one send.

@@ -17,7 +17,11 @@ func (t *Tx) InsertItem(i *session.Item) error {
 		return err
 	}
 	i.Seq = seq
-	_, err = t.exec("insert item", insertItem, i.ID, i.Session, i.Seq, i.Thread, i.Run, i.Attempt, i.Kind, i.State, enc(i.Body), ms(i.CreatedAt))
+	body, err := t.short(i.Body)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("insert item", insertItem, i.ID, i.Session, i.Seq, i.Thread, i.Run, i.Attempt, i.Kind, i.State, enc(body), ms(i.CreatedAt))
 	return err
 }
 
@@ -25,16 +29,26 @@ const updateItem = `UPDATE items SET state = ?1, body = CASE WHEN ?4 THEN body E
 
 // UpdateItem writes an item's state and content and announces it; its place stays, and content that is not valid as well.
 func (t *Tx) UpdateItem(i session.Item, now time.Time) error {
-	if err := t.one("update item", updateItem, i.State, enc(i.Body), i.ID, i.Broken != session.CodeNone); err != nil {
+	body, err := t.short(i.Body)
+	if err != nil {
 		return err
 	}
-	_, err := t.Announce(i.Session, session.EventItem, string(i.ID), now)
+	if err := t.one("update item", updateItem, i.State, enc(body), i.ID, i.Broken != session.CodeNone); err != nil {
+		return err
+	}
+	_, err = t.Announce(i.Session, session.EventItem, string(i.ID), now)
 	return err
 }
 
 const itemColumns = `SELECT id, session, seq, thread, run, attempt, kind, state, body, created_at FROM items`
 
-func scanItem(r scanner) (i session.Item, err error) {
+func scanItem(r scanner) (session.Item, error) {
+	i, _, err := scanItemSize(r)
+	return i, err
+}
+
+// scanItemSize also tells how large the stored body is.
+func scanItemSize(r scanner) (i session.Item, size int, err error) {
 	var body string
 	var created int64
 	if err = r.Scan(&i.ID, &i.Session, &i.Seq, &i.Thread, &i.Run, &i.Attempt, &i.Kind, &i.State, &body, &created); err == nil {
@@ -46,7 +60,7 @@ func scanItem(r scanner) (i session.Item, err error) {
 		}
 	}
 	i.CreatedAt = at(created)
-	return i, err
+	return i, len(body), err
 }
 
 // Item returns one item. One that cannot be read is returned as a mark with its id.
@@ -56,7 +70,10 @@ func (t *Tx) Item(id session.ItemID) (session.Item, error) {
 	if errors.As(err, &broken) {
 		return brokenItem(session.Item{ID: id, State: session.ItemComplete}, broken.Code), nil
 	}
-	return i, err
+	if err != nil {
+		return i, err
+	}
+	return i, session.Whole(t, &i)
 }
 
 // Items lists the items of a thread in order, from the place after.
@@ -64,9 +81,8 @@ func (t *Tx) Items(id session.SessionID, thread string, after int64, limit int) 
 	if limit == 0 {
 		limit = -1
 	}
-	all, err := list(t, "list items", scanItem, itemColumns+` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq LIMIT ?`, id, thread, after, limit)
-	var broken *session.RecordError
-	if errors.As(err, &broken) {
+	all, err := t.whole("list items", itemColumns+` WHERE session = ? AND thread = ? AND seq > ? ORDER BY seq LIMIT ?`, id, thread, after, limit)
+	if isBroken(err) {
 		return t.itemsOneByOne(id, thread, after, limit)
 	}
 	return all, err
@@ -74,5 +90,26 @@ func (t *Tx) Items(id session.SessionID, thread string, after int64, limit int) 
 
 // OpenItems lists the items that may still change.
 func (t *Tx) OpenItems(id session.SessionID) ([]session.Item, error) {
-	return list(t, "list open items", scanItem, itemColumns+` WHERE session = ? AND state = 'open' ORDER BY seq`, id)
+	return t.whole("list open items", itemColumns+` WHERE session = ? AND state = 'open' ORDER BY seq`, id)
+}
+
+// whole lists items with their results, however large.
+func (t *Tx) whole(what, query string, args ...any) ([]session.Item, error) {
+	items, err := list(t, what, scanItem, query, args...)
+	for i := range items {
+		if err == nil {
+			err = session.Whole(t, &items[i])
+		}
+	}
+	return items, err
+}
+
+// short keeps a large result apart and returns what the row holds.
+func (t *Tx) short(b session.ItemBody) (session.ItemBody, error) {
+	b, digest, text := b.Apart()
+	if digest == "" {
+		return b, nil
+	}
+	_, err := t.exec("keep a result", insertContent, digest, []byte(text))
+	return b, err
 }

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast/session"
 )
 
 // Limits of what is read and shown.
@@ -18,7 +20,7 @@ const (
 	maxLine   = 2_000    // bytes of one line in a result
 )
 
-const absent = "absent"
+const absent = session.NoFile
 
 func digestOf(b []byte) string {
 	sum := sha256.Sum256(b)

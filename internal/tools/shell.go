@@ -167,7 +167,7 @@ func result(h *proc.Handle, r proc.Result, err error) (session.Output, error) {
 	if err != nil {
 		return session.Output{}, err
 	}
-	out := session.Output{Text: plainText(v), Digest: v.Digest, ExitCode: r.ExitCode, Signal: r.Signal, Stopped: r.Stopped}
+	out := session.Output{Text: plainText(v), Cut: v.Cut, Digest: v.Digest, ExitCode: r.ExitCode, Signal: r.Signal, Stopped: r.Stopped}
 	out.IsError = r.Stopped != "" || r.ExitCode == nil || *r.ExitCode != 0
 	if out.Text != "" && !strings.HasSuffix(out.Text, "\n") {
 		out.Text += "\n"

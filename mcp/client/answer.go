@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,8 +27,12 @@ type Answer struct {
 	Digest  string          // sha256 of Raw
 	Text    string          // for the model
 	User    string          // text that the server wants only the user to see
+	Cut     int64           // bytes that Text leaves out
 	IsError bool
 }
+
+// ReadAnswer reads a stored answer again, with nothing left out.
+func ReadAnswer(raw []byte) Answer { return readAnswer(raw, math.MaxInt) }
 
 type result struct {
 	Type       string            `json:"resultType"`
@@ -54,7 +59,8 @@ func readAnswer(line []byte, limit int) Answer {
 		a.classify(r)
 	}
 	a.IsError = a.Kind != KindOK
-	a.Text, a.User = middle(a.Text, limit), middle(a.User, limit)
+	a.Text, a.Cut = middle(a.Text, limit)
+	a.User, _ = middle(a.User, limit)
 	return a
 }
 
@@ -102,14 +108,14 @@ func head(s string, n int) string {
 }
 
 // middle leaves out the middle of a text that is too long, and says so.
-func middle(s string, limit int) string {
+func middle(s string, limit int) (short string, cut int64) {
 	if len(s) <= limit {
-		return s
+		return s, 0
 	}
 	first := head(s, limit*7/10)
 	from := len(s) - limit*3/10
 	for from < len(s) && !utf8.RuneStart(s[from]) {
 		from++
 	}
-	return fmt.Sprintf("%s\n[... %d bytes of the answer are left out here ...]\n%s", first, from-len(first), s[from:])
+	return fmt.Sprintf("%s\n[... %d bytes of the answer are left out here ...]\n%s", first, from-len(first), s[from:]), int64(from - len(first))
 }

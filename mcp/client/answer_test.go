@@ -58,12 +58,12 @@ func TestReadAnswer(t *testing.T) {
 func TestMiddle_NeverCutsACharacter(t *testing.T) {
 	s := strings.Repeat("é漢😀", 1000)
 	for limit := 1; limit < 60; limit++ {
-		got := middle(s, limit)
+		got, _ := middle(s, limit)
 		if !utf8.ValidString(got) || len(got) > limit+80 || !strings.Contains(got, "left out here") {
 			t.Fatalf("at %d: %q", limit, got)
 		}
 	}
-	if middle("short", 5) != "short" {
+	if got, cut := middle("short", 5); got != "short" || cut != 0 {
 		t.Error("a short text was changed")
 	}
 }

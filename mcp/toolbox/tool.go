@@ -143,7 +143,7 @@ func (s *send) Run(ctx context.Context, progress func(session.Output)) (session.
 }
 
 func output(a client.Answer) session.Output {
-	return session.Output{Text: a.Text, IsError: a.IsError, Digest: a.Digest}
+	return session.Output{Text: a.Text, Cut: a.Cut, IsError: a.IsError, Digest: a.Digest}
 }
 
 // Settle stores what came of the send, in the transaction that settles the call.

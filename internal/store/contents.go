@@ -1,0 +1,23 @@
+package store
+
+import "holdfast/session"
+
+const insertContent = `INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING`
+
+// apart stores the large texts of a plan under their digests and returns the plan as the journal holds it.
+func (t *Tx) apart(p session.Plan) (session.Plan, error) {
+	p, texts := p.Apart()
+	for digest, text := range texts {
+		if _, err := t.exec("keep a content", insertContent, digest, []byte(text)); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+const contentOf = `SELECT body FROM contents WHERE digest = ?`
+
+// Content returns what is kept under a digest.
+func (t *Tx) Content(digest string) (string, error) {
+	return get(t, "load content "+digest, text[string], contentOf, digest)
+}
