@@ -309,9 +309,17 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	}
 	var items []Item
 	req := Request{ID: t.e.NewID(), Session: t.a.id, Run: t.run.ID, Attempt: t.att.ID, Goal: t.run.Goal, Revision: t.run.Revision,
-		State: RequestStarted, StartedAt: t.e.Now(), Model: t.modelName()}
+		State: RequestStarted, Model: t.modelName()}
 	t.lookAfter(ctx)
 	err = t.commit(ctx, "request.started", func(tx Tx) error {
+		run, err := tx.Run(t.run.ID)
+		if err != nil {
+			return err
+		}
+		if run.Desired != DesiredRun { // a stop that is stored is obeyed, also by a process that slept meanwhile
+			return ErrStopped
+		}
+		req.StartedAt = t.e.Now()
 		if err := t.tellEnds(tx, t.run, t.att); err != nil {
 			return err
 		}
