@@ -17,6 +17,9 @@
 // HOLDFAST_WITHOUT holds comma-separated names from Workarounds: what a peculiar client makes necessary, and what a faultpoints build then
 // leaves out, so that a test can prove that it would be missed. In an ordinary build [Without] is always false.
 //
+// HOLDFAST_TRACE names a folder. Each process of a faultpoints build writes down there what its transactions did with the ownership of
+// sessions, and when; see internal/store/trace_on.go.
+//
 // Points lists every name. Reaching a point whose name is not listed panics in a faultpoints build, and a test parses the
 // sources and compares.
 package fault

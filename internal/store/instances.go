@@ -10,6 +10,7 @@ const insertInstance = `INSERT INTO instances (id, kind, host, boot, pid, start_
 
 // InsertInstance records a process that already holds its lock.
 func (t *Tx) InsertInstance(i session.InstanceRow) error {
+	t.trace.note("join", "", i.ID, 0, false)
 	_, err := t.exec("insert instance", insertInstance, i.ID, i.Kind, i.Host, i.Boot, i.PID, int64(i.Start), ms(i.StartedAt))
 	return err
 }
@@ -38,6 +39,7 @@ const deleteInstance = `DELETE FROM instances WHERE id = ?`
 
 // DeleteInstance removes the row, its attachments and its ownerships.
 func (t *Tx) DeleteInstance(id session.InstanceID) error {
+	t.trace.note("leave", "", id, 0, false)
 	if _, err := t.exec("disown sessions", disown, id); err != nil {
 		return err
 	}

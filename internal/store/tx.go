@@ -16,18 +16,29 @@ type Store struct{ DB *DB }
 
 // Commit runs fn in the one kind of write transaction there is; point names its crash point.
 func (s Store) Commit(ctx context.Context, point string, fn func(session.Tx) error) error {
-	return s.DB.Commit(ctx, point, func(tx *sql.Tx) error { return fn(&Tx{tx, s.DB.o.Dead}) })
+	t := traceBegin()
+	err := s.DB.Commit(ctx, point, func(tx *sql.Tx) error {
+		t = traceBegin() // the wait for the gate is no part of it
+		err := fn(&Tx{tx: tx, dead: s.DB.o.Dead, trace: t})
+		if err == nil {
+			t.commits(point)
+		}
+		return err
+	})
+	t.ends(point, err)
+	return err
 }
 
 // Read runs fn in a read transaction; rows are copied out before it returns.
 func (s Store) Read(ctx context.Context, fn func(session.Tx) error) error {
-	return s.DB.Read(ctx, func(tx *sql.Tx) error { return fn(&Tx{tx, s.DB.o.Dead}) })
+	return s.DB.Read(ctx, func(tx *sql.Tx) error { return fn(&Tx{tx: tx, dead: s.DB.o.Dead}) })
 }
 
 // Tx implements session.Tx and goals.Tx. It is valid only inside the function it was given to.
 type Tx struct {
-	tx   *sql.Tx
-	dead func(session.InstanceRow) bool
+	tx    *sql.Tx
+	dead  func(session.InstanceRow) bool
+	trace *trace
 }
 
 // scanner is a row or rows.
