@@ -65,6 +65,11 @@ func (w *world) due(at time.Time) {
 			l.a.Signal(syscall.SIGCONT)
 			l.stopped = time.Time{}
 		}
+		if l := win.live; l != nil && !l.doomed.IsZero() && at.After(l.doomed) {
+			w.gone(win)
+			l.a.Kill()
+			w.did("kills")
+		}
 		if win.live == nil && at.After(win.again) {
 			l := win.start()
 			l.hello()
@@ -80,9 +85,9 @@ func (w *world) token(suffix string) string {
 	return fmt.Sprintf("tok-%d-%s", w.next, suffix)
 }
 
-// any is a session of the window in which not much waits.
+// any is a session of the window in which not much waits. The first ones are asked more often, so that prompts come to wait for others.
 func (w *world) any(win *window) *session {
-	s := win.sessions[w.rng.IntN(len(win.sessions))]
+	s := win.sessions[min(w.rng.IntN(len(win.sessions)), w.rng.IntN(len(win.sessions)), w.rng.IntN(len(win.sessions)))]
 	if win.live.unanswered(s) > 2 {
 		return nil
 	}
@@ -114,17 +119,19 @@ func (w *world) gone(win *window) {
 	win.live, win.again = nil, time.Now().Add(time.Duration(w.rng.IntN(1500))*time.Millisecond)
 }
 
+// kill kills the window's agent soon, in the middle of something.
 func (w *world) kill(win *window) {
-	l := win.live
-	w.gone(win)
-	l.a.Kill()
-	w.did("kills")
+	if win.live.doomed.IsZero() {
+		w.ask(win)
+		w.ask(win)
+		win.live.doomed = time.Now().Add(time.Duration(w.rng.IntN(400)) * time.Millisecond)
+	}
 }
 
 // quit closes the window in order. A suspended one cannot.
 func (w *world) quit(win *window) {
 	l := win.live
-	if !l.stopped.IsZero() {
+	if !l.stopped.IsZero() || !l.doomed.IsZero() {
 		return
 	}
 	w.gone(win)
@@ -217,7 +224,9 @@ func (w *world) cli(args ...string) bool {
 
 // rest continues and launches everything, opens every session, and waits until nothing moves.
 func (w *world) rest() {
-	w.due(time.Now().Add(time.Hour))
+	for range 2 { // the doomed die, and are followed
+		w.due(time.Now().Add(time.Hour))
+	}
 	for _, win := range w.windows {
 		for _, s := range win.sessions {
 			win.live.with(s, func() {})

@@ -63,6 +63,7 @@ func (w *world) none(what, query string) {
 func (w *world) check() {
 	traces := readTraces(w.t, w.trace)
 	w.enough(traces)
+	w.tell()
 	w.checkRecords()
 	w.checkPrompts()
 	w.checkCalls()
@@ -109,6 +110,19 @@ func (w *world) enough(traces []*transaction) {
 		if n.got < n.want {
 			w.t.Errorf("the run does not count: %d %s, at least %d are needed", n.got, n.what, n.want)
 		}
+	}
+}
+
+// tell logs what became of it all.
+func (w *world) tell() {
+	for what, query := range map[string]string{
+		"runs":     `SELECT kind || ' ' || desired || ' ' || phase || ' ' || stop_reason || ' ' || reason_code, count(*) FROM runs GROUP BY 1 ORDER BY 1`,
+		"attempts": `SELECT state || ' ' || rule, count(*) FROM attempts GROUP BY 1 ORDER BY 1`,
+		"calls":    `SELECT tool || ' ' || state || ' ' || fact || ' ' || settled_by, count(*) FROM effects GROUP BY 1 ORDER BY 1`,
+		"requests": `SELECT state, count(*) FROM requests GROUP BY 1 ORDER BY 1`,
+		"goals":    `SELECT status || ' ' || reason_code || ' ' || reason, count(*) FROM goals GROUP BY 1 ORDER BY 1`,
+	} {
+		w.t.Logf("%s: %v", what, w.query(query))
 	}
 }
 

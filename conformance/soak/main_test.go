@@ -58,9 +58,12 @@ func soak(t *testing.T, p plan) {
 	}
 	t.Logf("seed %d; once more with HOLDFAST_SOAK_SEED=%d", seed, seed)
 	w := newWorld(t, p, seed)
-	w.open()
-	w.chaos()
-	w.rest()
-	w.leave()
-	w.check()
+	for _, phase := range []struct {
+		name string
+		do   func()
+	}{{"opening", w.open}, {"chaos", w.chaos}, {"coming to rest", w.rest}, {"leaving", w.leave}, {"checking", w.check}} {
+		began := time.Now()
+		phase.do()
+		t.Logf("%s: %s", phase.name, time.Since(began).Round(time.Millisecond))
+	}
 }

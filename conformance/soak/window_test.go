@@ -2,6 +2,7 @@ package soak_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type launch struct {
 	w       *world
 	a       *harness.Agent
 	stopped time.Time // until when it is suspended; chaos goroutine only
+	doomed  time.Time // when it is killed; chaos goroutine only
 
 	mu      sync.Mutex
 	pending map[string]func(harness.Message)
@@ -148,14 +150,14 @@ func (l *launch) cancel(s *session) {
 // setGoal sets a goal in a session that is open.
 func (l *launch) setGoal(s *session, token string) {
 	l.begin("create_goal", map[string]any{"sessionId": s.id, "objective": "Put " + token + " into " + pursued + "."}, nil, func(m harness.Message) {
-		var r struct{ Goal struct{ ID string } }
-		if m.Error != nil || json.Unmarshal(m.Result, &r) != nil || r.Goal.ID == "" {
-			l.w.did("create_goal refused")
+		var r struct{ Goal struct{ GoalID string } }
+		if m.Error != nil || json.Unmarshal(m.Result, &r) != nil || r.Goal.GoalID == "" {
+			l.w.did(fmt.Sprintf("create_goal refused: %.300s", m.Raw))
 			return
 		}
 		l.w.mu.Lock()
 		defer l.w.mu.Unlock()
-		l.w.goals = append(l.w.goals, &goal{id: r.Goal.ID, token: token, session: s})
+		l.w.goals = append(l.w.goals, &goal{id: r.Goal.GoalID, token: token, session: s})
 	})
 }
 
