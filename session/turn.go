@@ -464,6 +464,9 @@ func (t *turn) close(ctx context.Context) error {
 			if err := tx.UpdateAttempt(last); err != nil {
 				return err
 			}
+			if err := loseRequests(tx, run.ID, now); err != nil {
+				return err
+			}
 		}
 		for id, f := range killed {
 			if err := SettleFinding(tx, id, f, now); err != nil {

@@ -99,8 +99,12 @@ func (w *world) ask(win *window) {
 	if s == nil {
 		return
 	}
-	p := &prompt{token: w.token("x"), kind: []string{"append", "append", "edit", "write", "say"}[w.rng.IntN(5)], session: s}
-	p.text = "please " + p.kind + " " + p.token
+	w.say(win, s, []string{"append", "append", "edit", "write", "say"}[w.rng.IntN(5)])
+}
+
+func (w *world) say(win *window, s *session, kind string) {
+	p := &prompt{token: w.token("x"), session: s}
+	p.text = "please " + kind + " " + p.token
 	l := win.live
 	l.with(s, func() { l.prompt(p) })
 }

@@ -33,6 +33,9 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 	}
 	kind, token := topic(r)
 	w.arrived(token)
+	if kind == "wait" {
+		return fakemodel.Reply{Steps: []fakemodel.Step{{Text: "Wait"}, fakemodel.Gate(w.gate)}}
+	}
 	if kind == "say" {
 		return slowly(token, fakemodel.Text("I say ", "what ", token, " wants."))
 	}
@@ -58,13 +61,13 @@ func act(kind, token string) fakemodel.Reply {
 // pursue adds the token to a file, offers that, and judges it.
 func pursue(r fakemodel.Request, token string) fakemodel.Reply {
 	var read string
-	offered := false
+	offered := false // since the call; the session may have had a goal before
 	for _, m := range r.Messages {
 		for _, c := range m.ToolCalls {
 			if c.Name == "read" {
 				read = c.ID
 			}
-			offered = offered || c.Name == "update_goal"
+			offered = c.Name == "update_goal" || offered && !strings.Contains(c.Args, token)
 		}
 	}
 	if offers(r, "submit_review") {

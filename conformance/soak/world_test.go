@@ -26,6 +26,7 @@ type world struct {
 	home  string
 	trace string
 	model *fakemodel.Server
+	gate  chan struct{} // holds answers to "please wait"; closed at the end
 
 	windows []*window
 	clis    sync.WaitGroup
@@ -50,13 +51,13 @@ type session struct {
 
 // prompt is one prompt, and what its sender was told.
 type prompt struct {
-	token, kind, text string
-	session           *session
-	launch            *launch
-	sent              int64 // order in which this client sent it
-	answered          int64 // 0 while it has no answer
-	stopReason        string
-	failed            *harness.Error
+	token, text string
+	session     *session
+	launch      *launch
+	sent        int64 // order in which this client sent it
+	answered    int64 // 0 while it has no answer
+	stopReason  string
+	failed      *harness.Error
 }
 
 // goal is a goal that was acknowledged.
@@ -90,7 +91,7 @@ func newWorld(t *testing.T, p plan, seed uint64) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, plan: p, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), bin: faulty, dir: dir, home: filepath.Join(dir, "home"),
-		trace: filepath.Join(dir, "trace"), deaths: map[int]int64{}, counts: map[string]int{}}
+		trace: filepath.Join(dir, "trace"), gate: make(chan struct{}), deaths: map[int]int64{}, counts: map[string]int{}}
 	t.Cleanup(func() { // last
 		if t.Failed() {
 			t.Logf("seed %d; the store and the trace are kept in %s", seed, dir)
@@ -105,6 +106,7 @@ func newWorld(t *testing.T, p plan, seed uint64) *world {
 	}
 	w.model = fakemodel.New(w.answer)
 	t.Cleanup(w.model.Close)
+	t.Cleanup(func() { close(w.gate) })
 	t.Cleanup(w.clis.Wait)
 	t.Cleanup(w.wal.watch(filepath.Join(w.home, "holdfast.db-wal")))
 	return w
