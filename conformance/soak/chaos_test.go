@@ -31,7 +31,7 @@ func (w *world) open() {
 	}
 }
 
-// chaos lets one act follow the other.
+// chaos lets one act follow the other, for its time, and for longer on a busy machine where too little has happened by then.
 func (w *world) chaos() {
 	acts := []struct {
 		weight int
@@ -43,7 +43,7 @@ func (w *world) chaos() {
 	}
 	tick := time.NewTicker(w.plan.every)
 	defer tick.Stop()
-	for end := time.Now().Add(w.plan.chaos); time.Now().Before(end); <-tick.C {
+	for began := time.Now(); time.Since(began) < w.plan.chaos || time.Since(began) < 4*w.plan.chaos && w.quiet(); <-tick.C {
 		w.due(time.Now())
 		win := w.windows[w.rng.IntN(len(w.windows))]
 		n := w.rng.IntN(total)
@@ -56,6 +56,23 @@ func (w *world) chaos() {
 			}
 		}
 	}
+}
+
+// quiet tells whether too little has happened for the run to count.
+func (w *world) quiet() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counts["kills"] < w.plan.kills || w.counts["pauses"] < w.plan.pauses || w.acknowledged() < w.plan.prompts
+}
+
+// acknowledged counts the prompts that were answered. The caller holds mu, or is alone.
+func (w *world) acknowledged() (n int) {
+	for _, p := range w.prompts {
+		if p.answered != 0 && p.failed == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // due continues and launches what it is time for.
@@ -71,13 +88,23 @@ func (w *world) due(at time.Time) {
 			w.did("kills")
 		}
 		if win.live == nil && at.After(win.again) {
-			l := win.start()
+			l := win.start(w.weakness()...)
 			l.hello()
 			for range 1 + w.rng.IntN(3) {
 				l.with(win.sessions[w.rng.IntN(len(win.sessions))], func() {})
 			}
 		}
 	}
+}
+
+// weakness lets the commands of some agents lose their supervisors, so that outcomes are unknown.
+func (w *world) weakness() []string {
+	points := []string{"claimed", "starting", "started", "running", "exited", "receipt"}
+	if n := w.rng.IntN(4 * len(points)); n < len(points) {
+		w.did("agents whose supervisors die")
+		return []string{"HOLDFAST_SUPERVISOR_CRASH=supervisor." + points[n]}
+	}
+	return nil
 }
 
 func (w *world) token(suffix string) string {
@@ -150,7 +177,11 @@ func (w *world) quit(win *window) {
 func (w *world) suspend(win *window) {
 	if win.live.stopped.IsZero() {
 		win.live.a.Signal(syscall.SIGSTOP)
-		win.live.stopped = time.Now().Add(time.Duration(50+w.rng.IntN(3000)) * time.Millisecond)
+		long := 3000
+		if w.rng.IntN(8) == 0 {
+			long = 9000
+		}
+		win.live.stopped = time.Now().Add(time.Duration(50+w.rng.IntN(long)) * time.Millisecond)
 		w.did("pauses")
 	}
 }

@@ -84,12 +84,7 @@ func (w *world) check() {
 
 // enough fails when too little happened for the rest to mean anything.
 func (w *world) enough(traces []*transaction) {
-	accepted, takeovers, writes := 0, 0, 0
-	for _, p := range w.prompts {
-		if p.answered != 0 && p.failed == nil {
-			accepted++
-		}
-	}
+	accepted, takeovers, writes := w.acknowledged(), 0, 0
 	for _, x := range traces {
 		for _, s := range x.steps {
 			switch {

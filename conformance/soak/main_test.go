@@ -36,7 +36,7 @@ type plan struct {
 
 // TestSoak is the short form.
 func TestSoak(t *testing.T) {
-	soak(t, plan{windows: 3, sessions: 8, chaos: 15 * time.Second, every: 60 * time.Millisecond, kills: 4, takeovers: 4, prompts: 40, pauses: 3})
+	soak(t, plan{windows: 3, sessions: 8, chaos: 15 * time.Second, every: 60 * time.Millisecond, kills: 4, takeovers: 2, prompts: 40, pauses: 3})
 }
 
 // TestSoak_Long is the whole of it.
@@ -44,7 +44,7 @@ func TestSoak_Long(t *testing.T) {
 	if os.Getenv("HOLDFAST_CRASH_LONG") == "" {
 		t.Skip("two minutes with eight agents; to run it: HOLDFAST_CRASH_LONG=1 go test -count=1 -timeout 20m -run TestSoak_Long ./conformance/soak")
 	}
-	soak(t, plan{windows: 8, sessions: 50, chaos: 2 * time.Minute, every: 60 * time.Millisecond, kills: 30, takeovers: 30, prompts: 300, pauses: 20})
+	soak(t, plan{windows: 8, sessions: 50, chaos: 2 * time.Minute, every: 60 * time.Millisecond, kills: 30, takeovers: 20, prompts: 300, pauses: 20})
 }
 
 func soak(t *testing.T, p plan) {

@@ -32,9 +32,10 @@ type launch struct {
 	open    map[*session]int      // prompts without an answer
 }
 
-func (win *window) start() *launch {
+// start launches the window's next agent. more is added to its environment.
+func (win *window) start(more ...string) *launch {
 	l := &launch{w: win.w, pending: map[string]func(harness.Message){}, opened: map[*session]bool{}, waiting: map[*session][]func(){}, open: map[*session]int{}}
-	l.a = harness.Start(win.w.t, harness.Options{Binary: win.w.bin, Env: win.w.env(), Dir: win.w.dir, Invalid: true, Incoming: l.incoming})
+	l.a = harness.Start(win.w.t, harness.Options{Binary: win.w.bin, Env: append(win.w.env(), more...), Dir: win.w.dir, Invalid: true, Incoming: l.incoming})
 	win.live, win.again = l, time.Time{}
 	return l
 }
