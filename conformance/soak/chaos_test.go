@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -167,11 +168,16 @@ func (w *world) quit(win *window) {
 	}
 	w.gone(win)
 	w.clis.Go(func() {
-		if err := l.a.CloseInput(); err != nil {
+		err := l.a.CloseInput()
+		switch {
+		case err == nil:
+			w.did("quits")
+		case strings.Contains(l.a.Stderr(), "let go of the running work"):
+			w.did("quits that had no time") // another one is suspended while it holds the store; this one is taken for dead
+		default:
 			w.t.Errorf("an agent whose input ended: %v: %s", err, l.a.Stderr())
 		}
 	})
-	w.did("quits")
 }
 
 func (w *world) suspend(win *window) {
