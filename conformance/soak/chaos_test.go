@@ -238,11 +238,10 @@ func (w *world) stop(win *window) {
 		s = busy[w.rng.IntN(len(busy))]
 	}
 	w.clis.Go(func() {
-		asked := now()
 		if w.cli("stop", s.id) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.stops = append(w.stops, &stop{session: s, asked: asked})
+			w.stops = append(w.stops, &stop{s})
 		}
 	})
 }
@@ -294,6 +293,7 @@ func (w *world) moves() string {
 		for _, s := range win.sessions {
 			switch {
 			case !win.live.opens(s):
+				win.live.again(s)
 				return "session " + s.id + " is not open"
 			case win.live.unanswered(s) > 0:
 				return fmt.Sprintf("session %s has %d prompts without an answer", s.id, win.live.unanswered(s))

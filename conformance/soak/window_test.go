@@ -2,7 +2,6 @@ package soak_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -104,6 +103,16 @@ func (l *launch) load(s *session) {
 	})
 }
 
+// again loads a session once more whose load was refused: the store may have been busy for too long.
+func (l *launch) again(s *session) {
+	l.mu.Lock()
+	refused := !l.opened[s] && len(l.waiting[s]) == 0
+	l.mu.Unlock()
+	if refused {
+		l.with(s, func() {})
+	}
+}
+
 // opens tells whether the session is open here.
 func (l *launch) opens(s *session) bool {
 	l.mu.Lock()
@@ -153,7 +162,7 @@ func (l *launch) setGoal(s *session, token string) {
 	l.begin("create_goal", map[string]any{"sessionId": s.id, "objective": "Put " + token + " into " + pursued + "."}, nil, func(m harness.Message) {
 		var r struct{ Goal struct{ GoalID string } }
 		if m.Error != nil || json.Unmarshal(m.Result, &r) != nil || r.Goal.GoalID == "" {
-			l.w.did(fmt.Sprintf("create_goal refused: %.300s", m.Raw))
+			l.w.did("goals refused")
 			return
 		}
 		l.w.mu.Lock()

@@ -68,11 +68,7 @@ type goal struct {
 }
 
 // stop is a stop from the command line that was acknowledged.
-type stop struct {
-	session *session
-	asked   int64
-	known   []string // tokens of prompts that were answered, or not, before it was asked for
-}
+type stop struct{ session *session }
 
 // arrival is one request at the endpoint.
 type arrival struct {
