@@ -30,10 +30,11 @@ audit:
 race:
 	$(GO) test -race -timeout 30m ./acp/... ./session/... ./goals/... ./recovery/... ./internal/... ./mcp/...
 
-# Dies at every named point, twice in a row, and during recovery.
+# Dies at every named point, twice in a row, and during recovery; then eight agents on one store for two minutes, killed and suspended at random.
 crash:
 	$(GO) test -tags faultpoints -count=1 -run 'TestCrash' ./internal/...
 	HOLDFAST_CRASH_LONG=1 $(GO) test -count=1 -timeout 60m ./conformance/crash
+	HOLDFAST_CRASH_LONG=1 $(GO) test -count=1 -timeout 20m -v -run TestSoak_Long ./conformance/soak
 
 # The suites that drive the binary, with the second model family. Parts of them run on both anyway.
 families:

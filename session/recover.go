@@ -47,7 +47,20 @@ func (v Verdict) apply(tx Tx, r Run, last Attempt, now time.Time) error {
 	if last.State != AttemptRunning {
 		return nil
 	}
-	reqs, err := tx.RequestsOf(last.Run)
+	if err := loseRequests(tx, last.Run, now); err != nil {
+		return err
+	}
+	if err := interrupt(tx, run.Session, last.Run, v.CloseOpen, now); err != nil {
+		return err
+	}
+	// The last thing its owner committed bounds the time it worked; when the loss was noticed says nothing.
+	last.State, last.EndedAt = AttemptInterrupted, s.UpdatedAt
+	return tx.UpdateAttempt(last)
+}
+
+// loseRequests records that nobody will learn what became of the requests of a lost attempt.
+func loseRequests(tx Tx, run RunID, now time.Time) error {
+	reqs, err := tx.RequestsOf(run)
 	if err != nil {
 		return err
 	}
@@ -59,12 +72,7 @@ func (v Verdict) apply(tx Tx, r Run, last Attempt, now time.Time) error {
 			}
 		}
 	}
-	if err := interrupt(tx, run.Session, last.Run, v.CloseOpen, now); err != nil {
-		return err
-	}
-	// The last thing its owner committed bounds the time it worked; when the loss was noticed says nothing.
-	last.State, last.EndedAt = AttemptInterrupted, s.UpdatedAt
-	return tx.UpdateAttempt(last)
+	return nil
 }
 
 // interrupt closes streaming items, and with calls set also the calls that never began.

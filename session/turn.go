@@ -389,9 +389,17 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	}
 	var items []Item
 	req := Request{ID: t.e.NewID(), Session: t.a.id, Run: t.run.ID, Attempt: t.att.ID, Goal: t.run.Goal, Revision: t.run.Revision,
-		State: RequestStarted, StartedAt: t.e.Now(), Model: t.modelName()}
+		State: RequestStarted, Model: t.modelName()}
 	t.lookAfter(ctx)
 	err = t.commit(ctx, "request.started", func(tx Tx) error {
+		run, err := tx.Run(t.run.ID)
+		if err != nil {
+			return err
+		}
+		if run.Desired != DesiredRun { // a stop that is stored is obeyed, also by a process that slept meanwhile
+			return ErrStopped
+		}
+		req.StartedAt = t.e.Now()
 		if err := t.tellEnds(tx, t.run, t.att); err != nil {
 			return err
 		}
@@ -540,6 +548,9 @@ func (t *turn) close(ctx context.Context) error {
 		if last, err := tx.LastAttempt(run.ID); err == nil && last.State == AttemptRunning {
 			last.State, last.EndedAt = AttemptInterrupted, now
 			if err := tx.UpdateAttempt(last); err != nil {
+				return err
+			}
+			if err := loseRequests(tx, run.ID, now); err != nil {
 				return err
 			}
 		}

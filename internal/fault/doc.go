@@ -20,6 +20,9 @@
 // HOLDFAST_PRETEND holds comma-separated FACT=VALUE of what a faultpoints build takes for a fact of the system, where a test cannot arrange it:
 // "fs=nfs" is the type of the file system that the state folder is on. In an ordinary build [Pretend] is always empty.
 //
+// HOLDFAST_TRACE names a folder. Each process of a faultpoints build writes down there what its transactions did with the ownership of
+// sessions, and when; see internal/store/trace_on.go.
+//
 // Points lists every name. Reaching a point whose name is not listed panics in a faultpoints build, and a test parses the
 // sources and compares.
 package fault

@@ -72,14 +72,14 @@ func (e *OpenError) Is(target error) bool {
 // BusyError says that the gate could not be had. Trying again is always allowed: the kernel frees the gate when its holder dies,
 // and a holder that was suspended goes on when it is continued.
 type BusyError struct {
-	PID   int       // the process that holds the gate, 0 when it is not one of ours
+	PID   int       // the process that holds the gate, 0 when it is not one of ours or many take turns
 	Since time.Time // when that process took the gate, zero when unknown
 	Err   error     // why the wait ended: the context's error or the limit
 }
 
 func (e *BusyError) Error() string {
 	if e.PID == 0 {
-		return CodeBusy + ": another program is writing to the store"
+		return CodeBusy + ": others are writing to the store"
 	}
 	return fmt.Sprintf("%s: process %d has held the store since %s; it may be suspended", CodeBusy, e.PID, e.Since.Format(time.RFC3339))
 }

@@ -211,6 +211,7 @@ type watch struct {
 	since  time.Time
 	seen   time.Time // when this holder was first seen
 	busy   bool
+	passed bool // the gate has changed hands meanwhile
 }
 
 func newWatch(g *gate, onBusy func(int, time.Time)) *watch {
@@ -222,7 +223,7 @@ func newWatch(g *gate, onBusy func(int, time.Time)) *watch {
 func (w *watch) look() {
 	pid, since := w.g.holder()
 	if pid != w.pid || !since.Equal(w.since) {
-		w.pid, w.since, w.seen, w.busy = pid, since, time.Now(), false
+		w.pid, w.since, w.seen, w.busy, w.passed = pid, since, time.Now(), false, true
 		return
 	}
 	if !w.busy && time.Since(w.seen) >= busyAfter {
@@ -237,6 +238,9 @@ func (w *watch) fail(ctx context.Context) error {
 	w.look()
 	if why := ended(ctx); !w.busy && !errors.Is(why, errWaitLimit) {
 		return fmt.Errorf("wait for the store: %w", why)
+	}
+	if w.passed && !w.busy { // a crowd: whoever has it right now is not in the way more than others
+		return &BusyError{Err: ended(ctx)}
 	}
 	return &BusyError{PID: w.pid, Since: w.since, Err: ended(ctx)}
 }

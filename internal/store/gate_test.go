@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -141,6 +142,23 @@ func TestGate_WaitIsLimited(t *testing.T) {
 	var busy *BusyError
 	if !errors.As(err, &busy) || busy.PID != c.Process.Pid || !errors.Is(err, errWaitLimit) {
 		t.Fatalf("got %v, want a *BusyError for %d", err, c.Process.Pid)
+	}
+}
+
+// Where many take turns, nobody is named: the one that has the gate in the end has only just got it.
+func TestGate_ACrowdIsNotOneHolder(t *testing.T) {
+	d := open(t, options(newHome(t)))
+	ctx, cancel := context.WithCancelCause(context.Background())
+	w := newWatch(d.gate, nil)
+	defer w.tick.Stop()
+	for range 2 {
+		must(t, d.Commit(ctx, "test", bump("x")))
+		w.look()
+	}
+	cancel(errWaitLimit)
+	var busy *BusyError
+	if err := w.fail(ctx); !errors.As(err, &busy) || busy.PID != 0 || strings.Contains(err.Error(), "suspended") {
+		t.Errorf("got %v, want a *BusyError that names nobody", err)
 	}
 }
 

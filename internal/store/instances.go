@@ -11,6 +11,7 @@ const insertInstance = `INSERT INTO instances (id, kind, host, boot, space, pid,
 
 // InsertInstance records a process that already holds its lock.
 func (t *Tx) InsertInstance(i session.InstanceRow) error {
+	t.trace.note("join", "", i.ID, 0, false)
 	_, err := t.exec("insert instance", insertInstance, i.ID, i.Kind, i.Host, i.Boot, i.Space, i.PID, int64(i.Start), ms(i.StartedAt))
 	return err
 }
@@ -40,6 +41,7 @@ const deleteInstance = `DELETE FROM instances WHERE id = ?`
 
 // DeleteInstance removes the row, its attachments, its places in the queue and its ownerships. What was not at its end is left behind.
 func (t *Tx) DeleteInstance(id session.InstanceID) error {
+	t.trace.note("leave", "", id, 0, false)
 	if _, err := t.exec("leave work behind", leaveBehind, id); err != nil {
 		return err
 	}

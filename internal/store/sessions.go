@@ -16,6 +16,7 @@ const insertSession = `INSERT INTO sessions
 func (t *Tx) InsertSession(s session.Session) error {
 	_, err := t.exec("insert session", insertSession, s.ID, s.Cwd, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile),
 		s.Owner, s.Generation, s.Closed, ms(s.CreatedAt), ms(s.UpdatedAt), s.WorkTree)
+	t.trace.note("create", s.ID, s.Owner, s.Generation, false)
 	return err
 }
 
@@ -87,6 +88,7 @@ func (t *Tx) Fence(id session.SessionID, owner session.InstanceID, generation in
 	if err := t.tx.QueryRow(fence, id, owner, generation).Scan(&n); err != nil {
 		return fmt.Errorf("check ownership of %s: %w", id, err)
 	}
+	t.trace.note("fence", id, owner, generation, n == 0)
 	if n == 0 {
 		return fmt.Errorf("session %s, generation %d: %w", id, generation, session.ErrFenced)
 	}
@@ -106,6 +108,7 @@ func (t *Tx) Own(id session.SessionID, owner session.InstanceID) (int64, error) 
 		return 0, err
 	}
 	s, err := t.Session(id)
+	t.trace.note("own", id, owner, s.Generation, false)
 	return s.Generation, err
 }
 
@@ -156,6 +159,7 @@ func (t *Tx) Announce(id session.SessionID, kind session.EventKind, ref string, 
 	if err := t.tx.QueryRow(nextSeq, ms(now), id).Scan(&seq); err != nil {
 		return 0, fmt.Errorf("number an event of %s: %w", id, err)
 	}
+	t.trace.note("touch", id, "", seq, false)
 	_, err := t.exec("append event", insertEvent, id, seq, kind, ref, ms(now))
 	return seq, err
 }

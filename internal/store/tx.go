@@ -16,12 +16,22 @@ type Store struct{ DB *DB }
 
 // Commit runs fn in the one kind of write transaction there is; point names its crash point.
 func (s Store) Commit(ctx context.Context, point string, fn func(session.Tx) error) error {
-	return s.DB.Commit(ctx, point, func(tx *sql.Tx) error { return fn(&Tx{tx, s.DB.o.Dead, s.DB.o.Condition}) })
+	t := traceBegin()
+	err := s.DB.Commit(ctx, point, func(tx *sql.Tx) error {
+		t = traceBegin() // the wait for the gate is no part of it
+		err := fn(&Tx{tx: tx, dead: s.DB.o.Dead, condition: s.DB.o.Condition, trace: t})
+		if err == nil {
+			t.commits(point)
+		}
+		return err
+	})
+	t.ends(point, err)
+	return err
 }
 
 // Read runs fn in a read transaction; rows are copied out before it returns.
 func (s Store) Read(ctx context.Context, fn func(session.Tx) error) error {
-	return s.DB.Read(ctx, func(tx *sql.Tx) error { return fn(&Tx{tx, s.DB.o.Dead, s.DB.o.Condition}) })
+	return s.DB.Read(ctx, func(tx *sql.Tx) error { return fn(&Tx{tx: tx, dead: s.DB.o.Dead, condition: s.DB.o.Condition}) })
 }
 
 // Tx implements session.Tx and goals.Tx. It is valid only inside the function it was given to.
@@ -30,6 +40,7 @@ type Tx struct {
 	dead func(session.InstanceRow) bool
 	// condition is what is known of a process beyond that.
 	condition func(session.InstanceRow) session.Condition
+	trace     *trace
 }
 
 // scanner is a row or rows.
