@@ -120,7 +120,7 @@ func viewSession(tx Tx, s Session) (SessionView, error) {
 	rank := map[string]int{"idle": 0, string(PhaseQueued): 1, string(PhaseWaiting): 2, string(PhaseWorking): 3}
 	var broken error
 	for _, r := range runs {
-		if v.State == "idle" && r.Desired != DesiredRun && r.Phase == PhaseWorking {
+		if v.State == "idle" && r.Desired != DesiredRun && r.Phase == PhaseWorking && s.Owner != "" && !tx.Lost(s.Owner) {
 			v.State, v.NextOwner = "stopping", "agent" // stored, and not confirmed by whoever executes it
 		}
 		if r.Broken != CodeNone {

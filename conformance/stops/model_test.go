@@ -3,6 +3,7 @@ package stops_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"holdfast/conformance/fakemodel"
@@ -16,6 +17,12 @@ func obedient(r fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Text(fmt.Sprintf("done %d", len(lines)))
 	}
 	name, args, _ := strings.Cut(lines[made], " ")
+	switch name {
+	case "hang": // begins an answer and never ends it
+		return fakemodel.Reply{Steps: []fakemodel.Step{{Text: "early "}}, End: fakemodel.EndStall}
+	case "busy": // for now
+		return fakemodel.Error(503, "overloaded", "").With("Retry-After", "3")
+	}
 	return fakemodel.Calls(fakemodel.Call{Name: name, Args: args})
 }
 
@@ -56,6 +63,8 @@ func encode(v any) string {
 	}
 	return string(b)
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // stays writes a line and runs until a file is there that no test makes.
 func stays(name string) string {
