@@ -217,6 +217,7 @@ func (n *node) watch(ctx context.Context, home string) {
 			known = len(others)
 			if seconds%fallback == 0 {
 				n.inst.Beat()
+				n.buryUnlocked(ctx)
 			}
 			if fewer || seconds%fallback == 0 && (known > 0 || n.controlled(ctx, &control)) {
 				look()
