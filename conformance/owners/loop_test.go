@@ -41,9 +41,10 @@ func TestCrashLoop_IsParked(t *testing.T) {
 	c := w.launch()
 	w.load(c, session)
 	harness.Eventually(t, "it is parked", func() bool { return w.reason() == "crash_loop" })
+	told(t, c, "the window", "Your request of", "crash_loop", "twice in a row", "/redo", "/retry", "/stop", "a new message")
 	for _, cmd := range [][]string{{"sessions", "show", session}, {"sessions", "list"}, {"doctor"}} {
 		out, code := w.holdfast(nil, cmd...)
-		if !holds(out, "crash_loop") || len(cmd) == 3 && !holds(out, "twice in a row") {
+		if !holds(out, "crash_loop") || len(cmd) == 3 && !holds(out, "twice in a row", "holdfast sessions retry "+session) {
 			t.Errorf("%v: %s", cmd, out)
 		}
 		if cmd[0] == "doctor" && (code != 3 || !holds(out, "holdfast sessions redo "+session, "holdfast sessions retry "+session)) {
@@ -61,6 +62,7 @@ func TestCrashLoop_IsParked(t *testing.T) {
 		d := w.launch(deadly)
 		d.Must("session/list", map[string]any{}, nil)
 		w.load(d, session)
+		told(t, d, "a window that opens it later", "Your request of", "crash_loop", "/retry")
 		w.must(d.CloseInput())
 	}
 	out, code := w.holdfast(nil, "work")
