@@ -118,6 +118,9 @@ func TestGate_RunningTurnWaits(t *testing.T) {
 	if n := len(w.model.Requests()); n != 2 || w.lines("counter") != 2 {
 		t.Errorf("%d requests, %d lines in the counter", n, w.lines("counter"))
 	}
+	if n := w.number(`SELECT count(*) FROM attempts`); n != 1 {
+		t.Errorf("%d attempts: it gave up and looked again what it had in its hands", n)
+	}
 }
 
 // The process that keeps the store can be the owner of a session: taking over ends it, although nothing can be written before.
