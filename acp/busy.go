@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"holdfast/acp/rpc"
@@ -58,17 +60,15 @@ func (a *Agent) Busy(pid int, since time.Time) {
 			close(a.stuck)
 		}
 	}
-	ids := []session.SessionID{}
-	for id := range a.open {
-		ids = append(ids, id)
+	var all []*follower
+	if !a.toldBusy.Equal(since) { // one turn of one process holds up many waits
+		all = slices.Collect(maps.Values(a.open))
 	}
-	first := a.toldBusy != since
 	a.toldBusy = since
 	a.mu.Unlock()
-	for _, id := range ids {
-		if first { // one turn of one process holds up many waits
-			a.Notice(id, HeldStore(pid, since)+" What you do here waits for it. "+FreeStore(pid))
-		}
+	for _, f := range all {
+		text := HeldStore(pid, since) + " What you do here waits for it. " + FreeStore(pid)
+		a.wg.Go(func() { f.post(func() { f.notice(text) }) }) // whoever waits for the store must not wait for the follower
 	}
 }
 
@@ -104,7 +104,7 @@ func (f *follower) attachLater(s session.Session, p reopening, roots []string, w
 	var busy session.StoreBusy
 	if errors.As(why, &busy) {
 		pid, since := busy.Holder()
-		f.send(textChunk(session.ItemMarker, session.ItemID(f.b.Engine.NewID()), HeldStore(pid, since)+" You see what is stored. "+FreeStore(pid)+"\n"))
+		f.notice(HeldStore(pid, since) + " You see what is stored. " + FreeStore(pid))
 	}
 	p.notices = nil // told already
 	f.a.wg.Go(func() {

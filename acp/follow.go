@@ -54,7 +54,9 @@ type follower struct {
 	cancel   cancelled
 	// toldOwner is what the client was told of the process that has the session, "" while there is nothing to tell.
 	toldOwner string
-	stops     atomic.Int32 // cancels that have arrived and are not stored yet
+	// toldParked is why each request waits for a person, as far as the client was told.
+	toldParked map[session.RunID]session.Code
+	stops      atomic.Int32 // cancels that have arrived and are not stored yet
 }
 
 // shownItem is what the client was told of an item.
@@ -109,7 +111,7 @@ func (a *Agent) newFollower(b *Backend, s session.Session) *follower {
 	ctx, stop := context.WithCancel(a.ctx)
 	return &follower{a: a, b: b, id: s.ID, sub: b.Engine.Subscribe(s.ID), tasks: make(chan func(), 64), untold: make(chan struct{}, 1), gone: make(chan struct{}), ctx: ctx, stop: stop,
 		seq: s.LastSeq, items: map[session.ItemID]*shownItem{}, late: map[session.RunID]session.Run{}, muted: map[session.RunID]bool{}, own: map[session.RunID]bool{},
-		prompts: map[session.RunID]*openPrompt{}, asking: map[session.ApprovalID]*question{}, ongoing: map[session.ItemID]*ongoing{}, mode: s.Mode, title: s.Title}
+		prompts: map[session.RunID]*openPrompt{}, toldParked: map[session.RunID]session.Code{}, asking: map[session.ApprovalID]*question{}, ongoing: map[session.ItemID]*ongoing{}, mode: s.Mode, title: s.Title}
 }
 
 // post runs fn in the follower's goroutine. It is dropped when the follower has ended.
@@ -186,6 +188,7 @@ func (f *follower) begin() {
 	f.questions()
 	f.announce()
 	f.ownerAtOpen()
+	f.parkedAtOpen()
 }
 
 // questions raises the questions that are open.
@@ -418,6 +421,7 @@ func (f *follower) run(r session.Run) {
 	}
 	p := f.prompts[r.ID]
 	if p == nil {
+		f.tellParked(r)
 		return
 	}
 	switch {
@@ -431,6 +435,7 @@ func (f *follower) run(r session.Run) {
 		p.answer(f, r.StopReason)
 	case r.Phase == session.PhaseWaiting && r.ReasonCode != session.CodeModelRetry && r.ReasonCode != session.CodeApproval:
 		delete(f.prompts, r.ID)
+		f.toldParked[r.ID] = r.ReasonCode
 		f.line(r.Reason)
 		p.answer(f, "end_turn")
 	}

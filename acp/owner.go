@@ -43,7 +43,7 @@ func (f *follower) ownerSays() string {
 func (f *follower) ownerAtOpen() {
 	if s := f.ownerSays(); s != "" {
 		f.toldOwner = s
-		f.send(textChunk(session.ItemMarker, session.ItemID(f.b.Engine.NewID()), s+"\n"))
+		f.notice(s)
 	}
 }
 

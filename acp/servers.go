@@ -111,16 +111,19 @@ func (f *follower) tell() {
 		f.a.mu.Unlock()
 		return
 	}
-	notices := f.a.notices
 	texts := f.a.untold[f.id]
 	delete(f.a.untold, f.id)
 	f.a.mu.Unlock()
 	for _, t := range texts {
-		if notices {
-			f.send(update{Notice: &v1.Notice{Severity: v1.NoticeSeverityWarning, Title: t}})
-		} else {
-			// Like a notice, it is about this process and not part of the history.
-			f.send(textChunk(session.ItemMarker, session.ItemID(f.b.Engine.NewID()), t+"\n"))
-		}
+		f.notice(t)
 	}
+}
+
+// notice shows a line that is about processes and not part of the history.
+func (f *follower) notice(text string) {
+	if f.a.notices { // set once, by initialize
+		f.send(update{Notice: &v1.Notice{Severity: v1.NoticeSeverityWarning, Title: text}})
+		return
+	}
+	f.send(textChunk(session.ItemMarker, session.ItemID(f.b.Engine.NewID()), text+"\n"))
 }

@@ -81,7 +81,11 @@ func watched(tx Tx) (out []Background, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if ef.State == EffectSettled {
+		s, err := tx.Session(b.Session)
+		if err != nil {
+			return nil, err
+		}
+		if ef.State == EffectSettled && tx.Condition(s.Owner).Life != LifeElsewhere { // nothing here can tell of a command on another machine
 			out = append(out, b)
 		}
 	}

@@ -43,7 +43,7 @@ func condition(home string, row session.InstanceRow) session.Condition {
 		return c
 	}
 	c.Life = session.LifeAlive
-	if pulse := instance.Pulse(home, string(row.ID)); !pulse.IsZero() {
+	if pulse := instance.Pulse(home, string(row.ID)); !pulse.IsZero() && executes(row.Kind) { // the others only come and go, or wait for a request
 		c.Since = pulse
 		if time.Since(pulse) > silentAfter {
 			c.Life = session.LifeSilent

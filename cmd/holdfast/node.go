@@ -227,6 +227,7 @@ func (n *node) watch(ctx context.Context, home string) {
 			n.engine.Serve() // a bell may have been lost, or whoever was next may not take its turn
 			if seconds%fallback == 0 {
 				n.inst.Beat()
+				n.buryUnlocked(ctx)
 			}
 			if fewer || seconds%fallback == 0 && (known > 0 || n.controlled(ctx, &control)) {
 				look()

@@ -147,6 +147,14 @@ func (d sessionDocument) print(w io.Writer) {
 	if s.ReasonCode == session.CodeOwnerSilent || s.ReasonCode == session.CodeOtherHost {
 		p("take over  %s", takeoverOf(s))
 	}
+	if s.ReasonCode == session.CodeCrashLoop || s.ReasonCode == session.CodeStalled {
+		w := wait{SessionID: s.SessionID, ReasonCode: s.ReasonCode}
+		if d.Goal != nil && !d.Goal.Status.Ended() {
+			w.GoalID = d.Goal.GoalID
+		}
+		w.advise(session.Session{ID: s.SessionID, Cwd: s.Cwd})
+		p("you can    %s", w.Command)
+	}
 	if s.UnknownEffects > 0 || s.PendingApprovals > 0 {
 		p("open       %s, %s", plural(s.PendingApprovals, "question"), plural(s.UnknownEffects, "call")+" with unknown outcome")
 	}

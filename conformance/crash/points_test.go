@@ -46,6 +46,8 @@ var unreachable = map[string]string{
 	"effect.looked_up": "no play here has a file that cannot be looked at; conformance/effects dies here",
 
 	"owner.handed_over": "two windows are needed; TestWindows_HandedOver dies here",
+	"owner.disowned":    "only a takeover on the command line frees sessions; conformance/owners dies here",
+	"owner.moved":       "only a folder from another machine has something to move; conformance/owners dies here",
 
 	"rule.added": "only the command line adds a rule without a question; TestRuleAdded dies here",
 

@@ -356,3 +356,6 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 		<-time.After(10 * time.Millisecond)
 	}
 }
+
+// Ended is closed when the agent has ended.
+func (a *Agent) Ended() <-chan struct{} { return a.ended }

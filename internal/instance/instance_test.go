@@ -357,3 +357,40 @@ func BenchmarkPoke(b *testing.B) {
 		i.Poke("two")
 	}
 }
+
+// I4
+func TestProbe_CopyProvesNothing(t *testing.T) {
+	home, other := t.TempDir(), t.TempDir()
+	o := start(t, "live", home, "one")
+	o.line(t)
+	b, err := os.ReadFile(filepath.Join(home, "run", "one.lock"))
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(other, "run"), 0o700))
+	must(t, os.WriteFile(filepath.Join(other, "run", "one.lock"), b, 0o600))
+	wantState(t, other, "one", Copied)
+	o.kill()
+	wantState(t, other, "one", Copied)
+	wantState(t, home, "one", Dead)
+}
+
+func TestPulse_MovesWithEachBeat(t *testing.T) {
+	home := t.TempDir()
+	i := begin(t, home, "one")
+	path := filepath.Join(home, "run", "one.lock")
+	old := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(path, old, old))
+	if got := Pulse(home, "one"); time.Since(got) < time.Minute {
+		t.Errorf("a pulse of %v", got)
+	}
+	i.Beat()
+	if got := Pulse(home, "one"); time.Since(got) > time.Minute {
+		t.Errorf("a pulse of %v after a beat", got)
+	}
+	must(t, os.WriteFile(path, []byte("1 acp\n"), 0o600)) // of a program that gives no signs
+	if got := Pulse(home, "one"); !got.IsZero() {
+		t.Errorf("a pulse of %v of a program that gives none", got)
+	}
+	Ring(home, "one")
+	<-i.Bell()
+	Ring(home, "nobody")
+}

@@ -15,16 +15,29 @@ func (i *Instance) Beat() {
 	_ = os.Chtimes(lockPath(i.dir, i.o.ID), now, now) // without it the process looks silent, and nothing follows from that by itself
 }
 
-// Pulse is the last sign of life of an instance, zero when there is none to be seen.
+// Pulse is the last sign of life of an instance, zero when there is none to be seen. An older program, whose lock file does not name itself,
+// gives none.
 func Pulse(home, id string) time.Time {
 	if checkID(id) != nil {
 		return time.Time{}
 	}
-	st, err := os.Lstat(lockPath(runDir(home), id))
+	f, err := os.Open(lockPath(runDir(home), id))
 	if err != nil {
 		return time.Time{}
 	}
+	defer func() { _ = f.Close() }() // drops no lock: that belongs to its holder's open file
+	st, err := f.Stat()
+	if err != nil || len(inside(f)) < 3 {
+		return time.Time{}
+	}
 	return st.ModTime()
+}
+
+// inside are the words of a lock file: number, kind, and the file itself.
+func inside(f *os.File) []string {
+	b := make([]byte, 128)
+	n, _ := f.ReadAt(b, 0) // less than that is there
+	return strings.Fields(string(b[:n]))
 }
 
 // Ring rings at an instance from a process that is none itself. It never blocks, and nobody may hear it.
@@ -37,8 +50,6 @@ func Ring(home, id string) {
 // copied tells whether a lock file came here with a copy of the folder. The number of a device may change with a restart of the machine; then
 // a file of before it counts as copied, and the boot of its row proves the death.
 func copied(f *os.File) bool {
-	b := make([]byte, 128)
-	n, _ := f.ReadAt(b, 0)
-	fields := strings.Fields(string(b[:n]))
+	fields := inside(f)
 	return len(fields) == 3 && fields[2] != "-" && fields[2] != mark(f)
 }
