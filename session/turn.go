@@ -252,12 +252,12 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	if err := tx.InsertAttempt(a); err != nil {
 		return err
 	}
-	if t.sess.Profile == (Profile{}) { // accepted by an instance that executes nothing: the first that does sets what it runs with
+	s, err := tx.Session(t.a.id)
+	if err != nil {
+		return err
+	}
+	if s.Profile == (Profile{}) { // accepted by an instance that executes nothing: the first that does sets what it runs with
 		if t.sess.Profile = t.e.profile(); t.sess.Profile != (Profile{}) {
-			s, err := tx.Session(t.a.id)
-			if err != nil {
-				return err
-			}
 			s.Profile, s.UpdatedAt = t.sess.Profile, now
 			if err := tx.UpdateSession(s); err != nil {
 				return err
