@@ -270,7 +270,9 @@ func (c *call) dispatch(ctx context.Context, approval Approval, p Prepared) erro
 	if c.moved() {
 		return errRedefined
 	}
+	planned := c.effect
 	err = c.t.commit(ctx, "effect.dispatched", func(tx Tx) error {
+		c.effect = planned // it may run again
 		now := c.t.e.Now()
 		run, err := tx.Run(c.t.run.ID)
 		if err != nil {

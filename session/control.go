@@ -505,6 +505,9 @@ func (e *Engine) SetMode(ctx context.Context, id SessionID, m Mode) error {
 		if err != nil {
 			return err
 		}
+		if s.Broken != CodeNone {
+			return &RecordError{Code: s.Broken, Session: id, Record: "session " + string(id)} // it would not be written, and must not seem so
+		}
 		s.Mode, s.UpdatedAt = m, e.Now()
 		if err := tx.UpdateSession(s); err != nil {
 			return err

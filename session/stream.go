@@ -91,7 +91,7 @@ func (s *stream) flush() error {
 		return nil
 	}
 	s.pending = 0
-	return s.t.commit(context.Background(), "text.flushed", func(tx Tx) error { return s.putParts(tx, ItemOpen) })
+	return s.commit(context.Background(), "text.flushed", func(tx Tx) error { return s.putParts(tx, ItemOpen) })
 }
 
 // halt ends flushing by the timer; what follows belongs to one goroutine.
@@ -102,6 +102,20 @@ func (s *stream) halt() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+}
+
+// commit is the turn's, and keeps track of what is stored by what was committed: a transaction may run again, or not at all.
+func (s *stream) commit(ctx context.Context, point string, fn func(Tx) error) error {
+	agent, thought := s.agent.stored, s.thought.stored
+	back := func() { s.agent.stored, s.thought.stored = agent, thought }
+	err := s.t.commit(ctx, point, func(tx Tx) error {
+		back()
+		return fn(tx)
+	})
+	if err != nil {
+		back()
+	}
+	return err
 }
 
 // putParts writes the thought and the answer as far as they have come.
@@ -133,7 +147,7 @@ func (s *stream) lost(ctx context.Context, cause error) error {
 	if errors.As(cause, &me) && me.Status >= 400 {
 		s.req.State = RequestSettled // refused: nothing was generated
 	}
-	return s.t.commit(ctx, "response.lost", func(tx Tx) error {
+	return s.commit(ctx, "response.lost", func(tx Tx) error {
 		if err := tx.UpdateRequest(s.req); err != nil {
 			return err
 		}
@@ -165,7 +179,7 @@ func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, fini
 	if ends {
 		point = "turn.ended"
 	}
-	err = t.commit(ctx, point, func(tx Tx) error {
+	err = s.commit(ctx, point, func(tx Tx) error {
 		if err := tx.UpdateRequest(s.req); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	sqlite3 "holdfast/internal/sqlite"
 )
 
 // FaultKind is what a fault that a check found means for the store.
@@ -80,6 +82,10 @@ type querier interface {
 // checkFaults runs one of SQLite's own checks and sorts what it says.
 func checkFaults(ctx context.Context, q querier, query string) ([]Fault, error) {
 	said, err := column(ctx, q, query)
+	var lite sqlite3.Error
+	if errors.As(err, &lite) && lite.Code == sqlite3.ErrCorrupt {
+		return []Fault{{Kind: FaultPage, Text: lite.Error()}}, nil // the check itself could not go on
+	}
 	if err != nil {
 		return nil, err
 	}

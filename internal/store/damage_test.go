@@ -341,3 +341,32 @@ func TestDamage_RemovedLog(t *testing.T) {
 		t.Errorf("it opens as %s", code)
 	}
 }
+
+// A store too large to be checked at every opening is checked in the background, and what was found is kept for doctor.
+func TestDamage_LargeStoreIsCheckedInTheBackground(t *testing.T) {
+	home := noted(t, 50)
+	d := open(t, options(home, indexedSQL))
+	ctx := context.Background()
+	must(t, d.CheckLarge(ctx))
+	if k, err := d.LastCheck(); err != nil || !k.At.IsZero() {
+		t.Errorf("a small store was checked: %+v (%v)", k, err)
+	}
+	must(t, d.Commit(ctx, "test", func(tx *sql.Tx) error { return fillBlob(tx, checkBelow+1) }))
+	must(t, d.Commit(ctx, "test", func(tx *sql.Tx) error {
+		_, err := tx.Exec(`INSERT INTO notes (at, body) SELECT at + 500, body FROM notes`)
+		return err
+	}))
+	must(t, d.Close())
+	page, size := pageOf(t, home, "notes")
+	scribble(t, home+"/holdfast.db", (page-1)*size+2, []byte{0xff, 0xff})
+	d = open(t, options(home, indexedSQL))
+	must(t, d.CheckLarge(ctx))
+	k, err := d.LastCheck()
+	if err != nil || k.At.IsZero() || !strings.HasPrefix(k.Fault, "page: ") {
+		t.Fatalf("the check found %+v (%v)", k, err)
+	}
+	must(t, d.CheckLarge(ctx))
+	if again, err := d.LastCheck(); err != nil || !again.At.Equal(k.At) {
+		t.Errorf("it was checked again at once: %+v (%v)", again, err)
+	}
+}

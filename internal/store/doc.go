@@ -33,7 +33,8 @@
 // I5: nothing is ever initialised on top of an existing file. A new store is built under another name and renamed into place
 // when it is complete and synced; the marker follows. A crash in between leaves either no store or a whole one.
 //
-// I6: a damaged, newer, foreign or lost store is reported by code and left as it is.
+// I6: a damaged, newer, foreign or lost store is reported by code and left as it is. An index holds nothing of its own: when it alone is
+// damaged it is made anew, in one transaction that is kept only when a full check is content afterwards.
 //
 // I7: a migration and its record commit together; a recorded migration whose text has changed is refused.
 //
@@ -45,4 +46,7 @@
 //
 // I10: every migration raises min_writer to its own number in its own transaction. A handle that has met a higher number than it
 // knows is outdated and never writes again; it does not change back.
+//
+// I11: a row that cannot be read or is not valid costs nothing but itself. Scans mark it ([session.RecordError] where nothing could be
+// read), listings keep a place for it, and no update writes over what was not understood.
 package store
