@@ -13,8 +13,14 @@ const replayPage = 512 << 10
 // before makes the follower know the history up to a place, and shows it when it was asked for. open are the items there that may still
 // change: of the others only those of calls ever do, and are then shown as they are.
 func (f *follower) before(last int64, open []session.Item, replay bool) error {
+	var whole int64
+	if replay {
+		if err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { whole, err = session.WholeSince(tx, f.id); return err }); err != nil {
+			return fmt.Errorf("look at a history: %w", err)
+		}
+	}
 	for after := int64(0); replay; {
-		page, err := f.pageOf(after)
+		page, err := f.pageOf(after, whole)
 		if err != nil {
 			return err
 		}
@@ -38,8 +44,21 @@ func (f *follower) before(last int64, open []session.Item, replay bool) error {
 	return nil
 }
 
-func (f *follower) pageOf(after int64) (page []session.Item, err error) {
-	err = f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) error { page, err = tx.Page(f.id, "", after, replayPage); return err })
+// pageOf reads the next items, with results whole from a place on.
+func (f *follower) pageOf(after, whole int64) (page []session.Item, err error) {
+	err = f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) error {
+		if page, err = tx.Page(f.id, "", after, replayPage); err != nil {
+			return err
+		}
+		for i := range page {
+			if page[i].Seq < whole {
+				session.Short(&page[i])
+			} else if err := session.Whole(tx, &page[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("replay a history: %w", err)
 	}

@@ -115,9 +115,7 @@ func Whole(tx Tx, it *Item) error {
 func ForModel(tx Tx, items []Item) error {
 	sizes := make([]int, len(items))
 	for i, it := range items {
-		if t := it.Body.Tool; t != nil && t.Output != nil {
-			sizes[i] = max(len(t.Output.Text), t.Output.Size)
-		}
+		sizes[i] = resultSize(it)
 	}
 	from := wholeFrom(sizes)
 	for i := range items {
@@ -125,13 +123,46 @@ func ForModel(tx Tx, items []Item) error {
 			if err := Whole(tx, &items[i]); err != nil {
 				return err
 			}
-		} else if t := items[i].Body.Tool; t != nil && t.Output != nil && len(t.Output.Text) > inItem {
-			call, out := *t, *t.Output // an older version kept it in the entry
-			out.Text = brief(out.Text, call.Effect)
-			call.Output, items[i].Body.Tool = &out, &call
+		} else {
+			Short(&items[i])
 		}
 	}
 	return nil
+}
+
+// Short gives an entry the short form of its result, also when an older version kept the whole in it.
+func Short(it *Item) {
+	t := it.Body.Tool
+	if t == nil || t.Output == nil || t.Output.Kept != "" || len(t.Output.Text) <= inItem {
+		return
+	}
+	call, out := *t, *t.Output
+	out.Text = brief(out.Text, call.Effect)
+	call.Output, it.Body.Tool = &out, &call
+}
+
+// resultSize is how long a result is as a whole.
+func resultSize(it Item) int {
+	if t := it.Body.Tool; t != nil && t.Output != nil {
+		return max(len(t.Output.Text), t.Output.Size)
+	}
+	return 0
+}
+
+// WholeSince is the place from which on a replay shows results whole: the newest, about as many as a model gets.
+func WholeSince(tx Tx, id SessionID) (seq int64, err error) {
+	for total := 0; ; {
+		items, err := tx.Latest(id, "", seq, 200)
+		if err != nil || len(items) == 0 {
+			return 0, err
+		}
+		for _, it := range items {
+			if seq = it.Seq; total > fullLeast {
+				return seq, nil
+			}
+			total += resultSize(it)
+		}
+	}
 }
 
 // wholeFrom is where the results begin that are given whole. It depends on the sizes alone and never moves back as more are added.

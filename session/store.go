@@ -115,7 +115,8 @@ type Tx interface {
 	// Items lists the items of a thread in order, from the place after; limit 0 means all.
 	Items(id SessionID, thread string, after int64, limit int) ([]Item, error)
 	OpenItems(SessionID) ([]Item, error)
-	// Page lists the next items of a thread that together hold about so many bytes, one at least; none are left when it is empty.
+	// Page lists the next items of a thread that together hold about so many bytes, one at least, with large results in their short form;
+	// none are left when it is empty.
 	Page(id SessionID, thread string, after int64, bytes int) ([]Item, error)
 	// History is Items without what only a person is shown, the diffs of calls and the content blocks of prompts, and with large results in
 	// their short form.

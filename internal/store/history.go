@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 
 	"holdfast/session"
@@ -40,17 +39,9 @@ func (t *Tx) page(id session.SessionID, thread string, after int64, bytes int) (
 		}
 		out = append(out, it)
 		size += n + itemCosts
-		if c := it.Body.Tool; c != nil && c.Output != nil {
-			size += c.Output.Size
-		}
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("list a page of items: %w", err)
-	}
-	for i := range out { // with the rows closed: a transaction has one cursor at a time
-		if err := session.Whole(t, &out[i]); err != nil {
-			return nil, err
-		}
 	}
 	return out, nil
 }
