@@ -133,7 +133,8 @@ func (e *Engine) goesOn(tx Tx, id SessionID) (ok bool, waiting []Run, err error)
 	return ok || len(waiting) == 0, waiting, nil
 }
 
-// Takes tells whether this instance owns a session, or would when it is opened here, and whether it has work that other clients began.
+// Takes tells whether this instance owns a session, or would when it is opened here, and whether it has work that clients of other living
+// processes began.
 func (e *Engine) Takes(ctx context.Context, id SessionID) (takes, others bool, err error) {
 	err = e.Store.Read(ctx, func(tx Tx) error {
 		s, err := tx.Session(id)
@@ -144,7 +145,14 @@ func (e *Engine) Takes(ctx context.Context, id SessionID) (takes, others bool, e
 		if err != nil {
 			return err
 		}
-		others = slices.ContainsFunc(wanted, func(r Run) bool { return r.Client != e.Self.ID && r.Client != "" })
+		others = false
+		for _, r := range wanted {
+			there, err := e.there(tx, r.Client)
+			if err != nil {
+				return err
+			}
+			others = others || there
+		}
 		if takes = s.Owner == e.Self.ID; takes || s.Owner != "" || e.Passive {
 			return nil
 		}
