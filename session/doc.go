@@ -22,4 +22,6 @@
 //	I9: while an effect of the conversation is unknown, only trusted readers run without a one-time approval.
 //	I10: a step that puts files back is stored before the first file changes, touches a path only while it holds what the agent left there, and
 //	    is finished before any turn of its session begins.
+//	I11: no request of a run is sent, and no command of it run, by a process whose model, endpoint or key is not the one the run began with,
+//	    until a person says so in a client of that process. Its commands get the environment that it began with.
 package session

@@ -72,11 +72,11 @@ func (e *Engine) other(tx Tx, windows []Attachment, wanted, mine []Run) (PlaceOt
 		if w.Instance == e.Self.ID || w.Profile.Env == "" {
 			continue
 		}
-		row, err := tx.Instance(w.Instance)
+		there, err := e.there(tx, w.Instance)
 		if err != nil {
 			return OtherNone, "", err
 		}
-		if row.Host != e.Self.Host || tx.Lost(w.Instance) {
+		if !there {
 			continue
 		}
 		fits := len(wanted) == 0 || len(fitting(wanted, w.Profile)) > 0
@@ -91,7 +91,27 @@ func (e *Engine) other(tx Tx, windows []Attachment, wanted, mine []Run) (PlaceOt
 			found, to, asked = OtherFits, w.Instance, its
 		}
 	}
+	for _, r := range wanted { // a process that asked for work has what it needs, also when its window is gone
+		if found == OtherFits || len(mine) > 0 {
+			break
+		}
+		if there, err := e.there(tx, r.Client); err != nil || there {
+			return OtherFits, r.Client, err
+		}
+	}
 	return found, to, nil
+}
+
+// there tells whether another process of this machine lives.
+func (e *Engine) there(tx Tx, id InstanceID) (bool, error) {
+	if id == "" || id == e.Self.ID {
+		return false, nil
+	}
+	row, err := tx.Instance(id)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && row.Host == e.Self.Host && !tx.Lost(id), err
 }
 
 // goesOn tells whether this instance has something to do in a session: work that it can go on with, or the end of what was stopped. So it
@@ -113,7 +133,8 @@ func (e *Engine) goesOn(tx Tx, id SessionID) (ok bool, waiting []Run, err error)
 	return ok || len(waiting) == 0, waiting, nil
 }
 
-// Takes tells whether this instance owns a session, or would when it is opened here, and whether it has work that other clients began.
+// Takes tells whether this instance owns a session, or would when it is opened here, and whether it has work that clients of other living
+// processes began.
 func (e *Engine) Takes(ctx context.Context, id SessionID) (takes, others bool, err error) {
 	err = e.Store.Read(ctx, func(tx Tx) error {
 		s, err := tx.Session(id)
@@ -124,7 +145,14 @@ func (e *Engine) Takes(ctx context.Context, id SessionID) (takes, others bool, e
 		if err != nil {
 			return err
 		}
-		others = slices.ContainsFunc(wanted, func(r Run) bool { return r.Client != e.Self.ID && r.Client != "" })
+		others = false
+		for _, r := range wanted {
+			there, err := e.there(tx, r.Client)
+			if err != nil {
+				return err
+			}
+			others = others || there
+		}
 		if takes = s.Owner == e.Self.ID; takes || s.Owner != "" || e.Passive {
 			return nil
 		}

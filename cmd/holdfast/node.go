@@ -103,9 +103,11 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
-		Env: env, Environment: tools.Stored(env, key), Now: now, NewID: newID, Log: n.log,
+		Env: env, Now: now, NewID: newID, Log: n.log,
 	}
-	if c, err := settings(home); err == nil { // what is wrong with it is told by the toolbox
+	c, err := settings(home) // what is wrong with it is told by the toolbox
+	cfg.Environment = tools.Stored(env, key, passedOn(c)...)
+	if err == nil {
 		cfg.Stall, cfg.Auto = time.Duration(c.Recovery.Stall)*time.Second, session.Auto(c.Recovery.Auto)
 		if c.Limits.Working != nil {
 			cfg.Working = *c.Limits.Working

@@ -37,6 +37,14 @@ func newBox(home string, o toolbox.Options) *toolbox.Box {
 	return toolbox.New(o)
 }
 
+// passedOn names the variables that the user gives to servers without writing their values down.
+func passedOn(c config.Config) (names []string) {
+	for _, s := range c.MCP.Servers {
+		names = append(names, s.EnvFrom...)
+	}
+	return names
+}
+
 // configured lists the servers of a configuration that are not disabled, by name.
 func configured(c config.Config) (out []toolbox.Server) {
 	for name, s := range c.MCP.Servers {

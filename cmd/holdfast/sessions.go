@@ -152,7 +152,7 @@ func (d sessionDocument) print(w io.Writer) {
 		if d.Goal != nil && !d.Goal.Status.Ended() {
 			w.GoalID = d.Goal.GoalID
 		}
-		w.advise(session.Session{ID: s.SessionID, Cwd: s.Cwd})
+		_ = w.advise(nil, session.Session{ID: s.SessionID, Cwd: s.Cwd}) // for these two it looks at nothing else
 		p("you can    %s", w.Command)
 	}
 	if s.UnknownEffects > 0 || s.PendingApprovals > 0 {

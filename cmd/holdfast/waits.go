@@ -72,7 +72,9 @@ func waits(ctx context.Context, st session.Store, svc *goals.Service, alive map[
 			if g.Status == goals.Active {
 				w.State = "waiting"
 			}
-			w.advise(s)
+			if err := w.advise(tx, s); err != nil {
+				return err
+			}
 			seen[s.ID] = g.ReasonCode
 			out = append(out, w)
 		}
@@ -103,7 +105,9 @@ func sessionWaits(tx session.Tx, alive map[session.InstanceID]process, seen map[
 		}
 		w := wait{SessionID: s.ID, GoalID: r.Goal, ApprovalID: p.ID, Cwd: s.Cwd, State: "waiting", ReasonCode: session.CodeApproval,
 			NextOwner: "user", Allowed: session.Options(p), PID: alive[s.Owner].PID}
-		w.advise(s)
+		if err := w.advise(tx, s); err != nil {
+			return nil, err
+		}
 		out = append(out, w)
 	}
 	unknown, err := unknownWaits(tx, alive, asked)
@@ -129,7 +133,9 @@ func sessionWaits(tx session.Tx, alive map[session.InstanceID]process, seen map[
 		}
 		w := wait{SessionID: id, Cwd: s.Cwd, State: v.State, ReasonCode: v.ReasonCode, Reason: ofModel(v.ReasonCode, v.Reason), NextOwner: v.NextOwner,
 			Allowed: v.Allowed, PID: alive[s.Owner].PID}
-		w.advise(s)
+		if err := w.advise(tx, s); err != nil {
+			return nil, err
+		}
 		out = append(out, w)
 	}
 	return out, nil
@@ -156,7 +162,9 @@ func unknownWaits(tx session.Tx, alive map[session.InstanceID]process, asked []s
 		}
 		w := wait{SessionID: s.ID, Cwd: s.Cwd, State: "waiting", ReasonCode: session.CodeOutcomeUnknown, NextOwner: "user",
 			Allowed: session.Diagnostics[session.CodeOutcomeUnknown].Allowed, PID: alive[s.Owner].PID}
-		w.advise(s)
+		if err := w.advise(tx, s); err != nil {
+			return nil, err
+		}
 		w.Command = "holdfast effects settle " + string(e.ID) + " --happened|--did-not-happen"
 		out = append(out, w)
 	}
@@ -164,7 +172,7 @@ func unknownWaits(tx session.Tx, alive map[session.InstanceID]process, asked []s
 }
 
 // advise fills in what the code means and the command that moves the work.
-func (w *wait) advise(s session.Session) {
+func (w *wait) advise(tx session.Tx, s session.Session) error {
 	d := session.Diagnostics[w.ReasonCode]
 	w.Sentence = or(d.Sentence, "It waits.")
 	again := "holdfast sessions send " + string(w.SessionID) + " TEXT, after holdfast stop " + string(w.SessionID)
@@ -180,7 +188,17 @@ func (w *wait) advise(s session.Session) {
 	case w.ReasonCode == session.CodeClosedByClient:
 		w.Command = "open the session in an editor, or give it up: " + end
 	case w.ReasonCode == session.CodeEnvironment:
-		w.Command = fmt.Sprintf("holdfast work --model %s/%s, with the endpoint and the key it began with", s.Profile.Provider, s.Profile.Name)
+		runs, err := tx.OpenRuns(s.ID)
+		if err != nil {
+			return err
+		}
+		p := s.Profile
+		for _, r := range runs {
+			if r.ReasonCode == w.ReasonCode && r.Desired == session.DesiredRun {
+				p = r.Profile.Or(p)
+			}
+		}
+		w.Command = fmt.Sprintf("holdfast work --model %s/%s, with the endpoint and the key it began with", p.Provider, p.Name)
 	case w.ReasonCode == session.CodeWorkspaceChanged, w.ReasonCode == session.CodeRecoveryOff, w.ReasonCode == session.CodeNotAttached:
 		w.Command = "holdfast sessions retry " + string(w.SessionID)
 		if w.GoalID != "" {
@@ -206,4 +224,5 @@ func (w *wait) advise(s session.Session) {
 	default:
 		w.Command = again
 	}
+	return nil
 }

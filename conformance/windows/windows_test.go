@@ -104,6 +104,30 @@ func TestWindows_PromptWhileTheOtherWorks(t *testing.T) {
 	b.shows(session, "done ann look")
 }
 
+// The second editor is gone when its prompt's turn comes: the first one's endpoint never gets it. It waits for its own.
+func TestWindows_PromptOfOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.editor("ann", looks), w.editor("bob", looks)
+	a.hold("look")
+	a.launch()
+	session := a.NewSession(w.work)
+	first := a.Prompt(session, "look")
+	a.received(2)
+	b.launch().load(session)
+	b.Prompt(session, "hello")
+	harness.Eventually(t, "bob's prompt is stored", func() bool { return len(w.stores(`"text":"hello"`)) > 0 })
+	b.Kill()
+	a.open("look")
+	a.ended(first)
+	a.waits(session, "environment_differs")
+	a.only(2)
+	b.launch()
+	a.shows(session, "done bob hello")
+	b.only(1)
+	a.only(2)
+}
+
 // The owner's window closes while its question is open. An editor that can go on gets the session and the question; nothing is asked twice
 // of the model, and the command runs once.
 func TestWindows_HandedOverWithAQuestionOpen(t *testing.T) {

@@ -17,10 +17,10 @@ var plainNames = []string{"PWD", "OLDPWD", "SSH_AUTH_SOCK", "XAUTHORITY", "XKB_D
 var (
 	secretName = regexp.MustCompile(`KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PWD|AUTH|CREDENTIAL|COOKIE|BEARER|SIGNATURE|PRIVATE|DSN|(^|_)(PAT|PASS|PIN|SIG|OTP|JWT)($|_)`)
 	// secretValue is what looks like a key by itself: an address with a password, a header, and the beginnings that services give theirs.
-	secretValue = regexp.MustCompile(`(?i)(://[^/@\s]*:[^/@\s]+@|\b(bearer|basic)\s+\S|\b(sk|rk|pk)[-_][a-z0-9_-]{8}|\bgh[a-z]_[a-z0-9]|\bgithub_pat_|` +
+	secretValue = regexp.MustCompile(`(?i)(secret|passw|://[^/@\s]*:[^/@\s]+@|\b(bearer|basic)\s+\S|\b(sk|rk|pk)[-_][a-z0-9_-]{8}|\bgh[a-z]_[a-z0-9]|\bgithub_pat_|` +
 		`\bglpat-|\bxox[a-z]-|\bAKIA[A-Z0-9]|\bAIza|\bnpm_[a-z0-9]{8}|\bhf_[a-z0-9]{8}|\beyJ[a-z0-9_-]+\.|-----BEGIN)`)
 	// secretWord is one long word of letters and digits, as random ones are.
-	secretWord = regexp.MustCompile(`^[A-Za-z0-9+_=-][A-Za-z0-9+/_=-]{19,}$`)
+	secretWord = regexp.MustCompile(`^[A-Za-z0-9+_=-][A-Za-z0-9+/_=-]{15,}$`)
 	letter     = regexp.MustCompile(`[A-Za-z]`)
 	digit      = regexp.MustCompile(`[0-9]`)
 )
@@ -37,8 +37,8 @@ func secret(name, value string) bool {
 	return secretWord.MatchString(value) && letter.MatchString(value) && digit.MatchString(value)
 }
 
-// Stored is an environment for commands as the store keeps it. key is that of the store.
-func Stored(env []string, key []byte) session.Environment {
+// Stored is an environment for commands as the store keeps it. key is that of the store; named are variables that the user treats as secrets.
+func Stored(env []string, key []byte, named ...string) session.Environment {
 	var vars []session.Variable
 	for _, kv := range env {
 		name, value, ok := strings.Cut(kv, "=")
@@ -46,7 +46,7 @@ func Stored(env []string, key []byte) session.Environment {
 			continue
 		}
 		v := session.Variable{Name: name, Value: strings.ToValidUTF8(value, "")}
-		if v.Value != value || secret(name, value) { // what is no text could not come back as it was
+		if v.Value != value || secret(name, value) || slices.Contains(named, name) { // what is no text could not come back as it was
 			mac := hmac.New(sha256.New, key)
 			mac.Write([]byte(kv))
 			v = session.Variable{Name: name, Hash: hex.EncodeToString(mac.Sum(nil))}
