@@ -242,7 +242,7 @@ func (e *Engine) enter(tx Tx, s Session, runs []Run, now time.Time) (starts bool
 			if s.Mode != ModePlan {
 				p.WorkTree = s.WorkTree
 			}
-			if err := tx.PutSlot(p); err != nil || r.Phase == PhaseWaiting {
+			if err := tx.PutSlot(p); err != nil || r.Phase == PhaseWaiting && r.ReasonCode != CodeApproval {
 				return false, err
 			}
 			r.Phase, r.ReasonCode, r.Reason = PhaseQueued, CodeSlot, ""

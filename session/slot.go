@@ -78,7 +78,9 @@ func (t *turn) placing(tx Tx, run Run) (p placing, err error) {
 		return p, nil
 	}
 	p.code, _ = Waiting(places, p.mine)
-	p.shown = run.Phase == PhaseWaiting || run.Phase == PhaseQueued && run.ReasonCode == p.code
+	// What waits for something else says so until it is looked at again, unless that is over: an answer is there, a time has come.
+	p.shown = run.Phase == PhaseWaiting && run.ReasonCode != CodeApproval && run.ReasonCode != CodeModelRetry ||
+		run.Phase == PhaseQueued && run.ReasonCode == p.code
 	return p, nil
 }
 
@@ -134,10 +136,8 @@ func (t *turn) claim(ctx context.Context) error {
 			ok = true // a control came first; the admission will see it
 			return err
 		}
-		if ok, err = t.take(tx, run, now); err != nil || !t.slot {
-			return err
-		}
-		return tx.Serve(t.a.id, now)
+		ok, err = t.take(tx, run, now)
+		return err
 	})
 	if err == nil && !ok {
 		err = errQueued

@@ -190,7 +190,7 @@ func (t *turn) rollback(ctx context.Context) error {
 }
 
 // ErrNotWaiting: nothing of the session waits for this word.
-var ErrNotWaiting = errors.New("nothing here waits for that word; /undo takes back a turn that has ended")
+var ErrNotWaiting = errors.New("nothing here has stalled, died in a circle or waits for that word; /undo takes back a turn that has ended")
 
 // takesWord tells whether a person's word moves work that waits with the code: that it begins again, or that it goes on as things are.
 func takesWord(c Code, how Redo) bool {

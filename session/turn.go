@@ -191,7 +191,7 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 		verdict.Mode = ModeFirst
 	}
 	orphan := last.State == AttemptRunning
-	if t.run.ReasonCode == CodeSlot || t.run.ReasonCode == CodeWorktreeBusy || t.needsRecovery(orphan, last) {
+	if t.needsRecovery(orphan, last) {
 		if err := t.claim(ctx); err != nil {
 			return false, err
 		}
@@ -246,7 +246,7 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 
 // needsRecovery tells whether it has to be found out how the run goes on.
 func (t *turn) needsRecovery(orphan bool, last Attempt) bool {
-	return t.a.inherited[t.run.ID] || orphan || t.run.Phase == PhaseWaiting || last.State == AttemptStalled || t.run.Redo != RedoNone
+	return t.a.inherited[t.run.ID] || InLine(t.run) || orphan || t.run.Phase == PhaseWaiting || last.State == AttemptStalled || t.run.Redo != RedoNone
 }
 
 func (t *turn) driver() Driver {

@@ -226,7 +226,9 @@ func (n *node) watch(ctx context.Context, home string) {
 			}
 			fewer := len(others) < known // one let go in order
 			known = len(others)
-			n.engine.Serve() // a bell may have been lost, or whoever was next may not take its turn
+			if known > 0 || seconds%fallback == 0 {
+				n.engine.Serve() // a bell may have been lost, or whoever was next may not take its turn
+			}
 			if seconds%fallback == 0 {
 				n.inst.Beat()
 				n.buryUnlocked(ctx)

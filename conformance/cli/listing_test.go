@@ -17,7 +17,7 @@ func TestListing_WithoutAStore(t *testing.T) {
 	w := newWorld(t, nil)
 	for line, want := range map[string]string{
 		"goals": "[]", "goals list": "[]", "sessions": "[]", "sessions list": "[]", "sessions approvals": "[]", "effects": "[]", "effects list --unknown": "[]",
-		"ps": `{"processes":[],"commands":[]}`, "stop --all": "[]",
+		"ps": `{"processes":[],"commands":[],"queue":[]}`, "stop --all": "[]",
 	} {
 		args := strings.Fields(line)
 		var got, wanted any

@@ -366,3 +366,13 @@ func (w *world) query(query string, args ...any) string {
 	w.must(rows.Err())
 	return strings.Join(out, "\n")
 }
+
+// ask has the model begin its answer with a command that has to be allowed.
+func (w *world) ask(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plays[text] = func(r fakemodel.Request) fakemodel.Reply {
+		delete(w.plays, text) // the next request is held
+		return fakemodel.Calls(fakemodel.Call{Name: "shell", Args: `{"command":"echo x >> made"}`})
+	}
+}
