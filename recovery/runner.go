@@ -32,7 +32,7 @@ func (Runner) Recover(ctx context.Context, in session.Inherited) (session.Verdic
 		return session.Verdict{}, err
 	}
 	d := Decide(f)
-	v := session.Verdict{Rule: d.Rule, Wait: d.Code, Died: g.in.Last.State == session.AttemptRunning, Findings: g.findings}
+	v := session.Verdict{Rule: d.Rule, Wait: d.Code, Died: g.in.Last.Died, Findings: g.findings}
 	if d.Action == Wait {
 		v.Reason = g.why(ctx, d.Code)
 		return v, nil
@@ -178,7 +178,11 @@ func (g *gathering) facts(ctx context.Context) (Facts, error) {
 		f.CrashLoop = in.Run.Deaths >= crashLoop
 	case session.AttemptRunning:
 		f.Attempt = LostTry
-		f.CrashLoop = in.Run.CommitPoint <= in.Last.StartPoint && in.Run.Deaths+1 >= crashLoop
+		deaths := in.Run.Deaths
+		if in.Last.Died {
+			deaths++
+		}
+		f.CrashLoop = in.Run.CommitPoint <= in.Last.StartPoint && deaths >= crashLoop
 	default:
 		f.Attempt = EndedTry
 		f.CrashLoop = in.Run.Deaths >= crashLoop

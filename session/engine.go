@@ -370,6 +370,9 @@ func (e *Engine) TakeDead(ctx context.Context, dead InstanceID) error {
 		if err != nil {
 			return err
 		}
+		if err := tx.MarkDied(dead); err != nil {
+			return err
+		}
 		if err := tx.DeleteInstance(dead); err != nil {
 			return err
 		}

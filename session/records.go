@@ -149,6 +149,7 @@ type Attempt struct {
 	Fingerprint string
 	StartPoint  int64      // the run's commit point at the start
 	HandedTo    InstanceID // whom it was handed over to between two steps, or ""
+	Died        bool       // its process died in it, rather than letting go
 	StartedAt   time.Time
 	EndedAt     time.Time
 }

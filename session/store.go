@@ -49,6 +49,8 @@ type Tx interface {
 	Lost(InstanceID) bool
 	// Condition is what is known of an instance at this moment.
 	Condition(InstanceID) Condition
+	// MarkDied records that a process died in what it was working on.
+	MarkDied(InstanceID) error
 	// DeleteInstance removes the row, its attachments, places and ownerships, and marks the work that it leaves behind.
 	DeleteInstance(InstanceID) error
 

@@ -53,7 +53,8 @@ func TestStop_BeforeARequestIsOnRecord(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	s, err := n.engine.NewSession(ctx, session.Session{Cwd: t.TempDir(), Roots: []string{}})
+	dir := t.TempDir()
+	s, err := n.engine.NewSession(ctx, session.Session{Cwd: dir, Roots: []string{dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

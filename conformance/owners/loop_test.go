@@ -169,6 +169,33 @@ func TestCrashLoop_ProgressSpendsNothing(t *testing.T) {
 	}
 }
 
+// An editor that is closed is no death, however often that happens before anything was stored.
+func TestCrashLoop_LettingGoSpendsNothing(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	w := newWorld(t, func(fakemodel.Request) fakemodel.Reply {
+		r := fakemodel.Text("finished well")
+		r.Steps = append([]fakemodel.Step{fakemodel.Gate(hold)}, r.Steps...)
+		return r
+	})
+	session := ""
+	for i := range 4 {
+		a := w.launch()
+		if i == 0 {
+			session = a.NewSession(w.work)
+			a.Prompt(session, "hello")
+		} else {
+			w.load(a, session)
+		}
+		harness.Eventually(t, "it is asked", func() bool { return len(w.model.Requests()) == i+1 })
+		w.must(a.CloseInput())
+	}
+	close(hold)
+	a := w.launch()
+	w.load(a, session)
+	harness.Eventually(t, "it ends", func() bool { return strings.Contains(a.Text(session), "finished well") })
+}
+
 // A goal is parked like a prompt, and its own retry moves it.
 func TestCrashLoop_OfAGoal(t *testing.T) {
 	t.Parallel()

@@ -89,14 +89,22 @@ func (t *Tx) UpdateAttempt(a session.Attempt) error {
 }
 
 const attemptColumns = `SELECT id, run, number, generation, instance, pid, state, mode, rule, continuation_key, entry_tree, start_point,
-	started_at, ended_at, continued, fingerprint, handed_to FROM attempts`
+	started_at, ended_at, continued, fingerprint, handed_to, died FROM attempts`
 
 func scanAttempt(r scanner) (a session.Attempt, err error) {
 	var started, ended int64
 	err = r.Scan(&a.ID, &a.Run, &a.Number, &a.Generation, &a.Instance, &a.PID, &a.State, &a.Mode, &a.Rule, &a.ContinuationKey, &a.EntryTree,
-		&a.StartPoint, &started, &ended, &a.Continued, &a.Fingerprint, &a.HandedTo)
+		&a.StartPoint, &started, &ended, &a.Continued, &a.Fingerprint, &a.HandedTo, &a.Died)
 	a.StartedAt, a.EndedAt = at(started), at(ended)
 	return a, err
+}
+
+const markDied = `UPDATE attempts SET died = 1 WHERE instance = ? AND state = 'running'`
+
+// MarkDied records that a process died in what it was working on.
+func (t *Tx) MarkDied(id session.InstanceID) error {
+	_, err := t.exec("mark what a process died in", markDied, id)
+	return err
 }
 
 // LastAttempt returns the newest attempt of a run.
