@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,6 +142,28 @@ func (a *Agent) askPermission(ctx context.Context, params v1.RequestPermissionRe
 		return session.OptionReject, nil // an option nobody offered is no permission
 	}
 	return answer.Outcome.OptionID, nil
+}
+
+// keepAnswer stores an answer of the user. While the store cannot take it, it is tried again: it must not be given twice.
+func (f *follower) keepAnswer(p session.Approval, option string) {
+	for told := false; ; {
+		err := f.b.Engine.Answer(f.a.last, p.ID, option)
+		if err == nil || errors.Is(err, session.ErrAnswered) {
+			return
+		}
+		if !told {
+			told = true
+			f.fail(err, "storing an answer failed")
+		}
+		if !errors.Is(err, session.ErrNotNow) {
+			return
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-f.a.last.Done():
+			return
+		}
+	}
 }
 
 // parkSoon parks a question that the client answered without a choice. That answer may be a part of a cancel, and come ahead of it or

@@ -554,15 +554,12 @@ func (f *follower) approval(p session.Approval, again bool) {
 	f.a.wg.Go(func() {
 		defer cancel()
 		option, err := f.a.askPermission(ctx, params)
-		if ctx.Err() != nil {
-			return // withdrawn, or the connection ended: the question stands
-		}
-		if err != nil || option == "" {
+		switch {
+		case err == nil && option != "": // also when the question was withdrawn in that moment: the user has answered
+			f.keepAnswer(p, option)
+		case ctx.Err() != nil: // withdrawn, or the connection ended: the question stands
+		default:
 			f.post(func() { f.parkSoon(p) })
-			return
-		}
-		if err := f.b.Engine.Answer(ctx, p.ID, option); err != nil && !errors.Is(err, session.ErrAnswered) {
-			f.fail(err, "storing an answer failed")
 		}
 	})
 	f.after(f.b.parkAfter(), func() { f.park(p) })

@@ -44,6 +44,7 @@ func openLog(home string) (zerolog.Logger, io.Closer) {
 		level = zerolog.ErrorLevel
 	}
 	f := &lazyFile{path: filepath.Join(home, "log.jsonl")}
+	zerolog.ErrorHandler = func(error) {} // editors show what is on the standard error as an error; a full disk is told by what cannot be stored
 	return zerolog.New(f).Level(level).With().Timestamp().Int("pid", os.Getpid()).Logger(), f
 }
 

@@ -25,14 +25,15 @@ func TestFullDisk(t *testing.T) {
 		t.Run("answer", fullAnswer)
 		t.Run("call", fullCall)
 		t.Run("command", fullCommand)
+		t.Run("every commit", fullEveryCommit)
 		return
 	}
-	plain, _, err := harness.Binaries()
+	plain, faults, err := harness.Binaries()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), inNamespace+"="+plain)
+	cmd.Env = append(os.Environ(), inNamespace+"="+plain, inNamespaceFaults+"="+faults)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	if os.Getuid() != 0 {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
@@ -43,7 +44,7 @@ func TestFullDisk(t *testing.T) {
 	if errors.Is(err, fs.ErrPermission) {
 		t.Skip("needs a mount namespace; as root, or where user namespaces are allowed: go test -run FullDisk ./conformance/storage")
 	}
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestFullDisk/command") {
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestFullDisk/every_commit") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -199,6 +200,7 @@ func fullCommand(t *testing.T) {
 	harness.Eventually(t, "the command runs", func() bool { return s.has("begun") })
 	s.fill()
 	s.put("go")
+	s.waits(a, id)
 	s.free()
 	if m := a.Await(p); m.Error != nil {
 		t.Fatal(m.Error)

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 // inNamespace is set in a test process that has mounts of its own, to the binary that was built outside.
 const inNamespace = "HOLDFAST_TEST_BINARY"
 
+// inNamespaceFaults is the same for the build with crash points.
+const inNamespaceFaults = "HOLDFAST_TEST_FAULTS"
+
 // world is one store, one work tree and one model.
 type world struct {
 	t          *testing.T
