@@ -153,7 +153,7 @@ func (a *Agent) named(err error) error {
 	if gone != nil && !errors.Is(err, session.ErrNotFound) {
 		return gone
 	}
-	if a.Diagnose == nil {
+	if a.Diagnose == nil || session.IsBusy(err) { // that names who keeps it, and what to do
 		return err
 	}
 	if down := a.Diagnose(err); down != nil {

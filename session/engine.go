@@ -568,6 +568,9 @@ func (e *Engine) claim(ctx context.Context, id SessionID) (InstanceID, error) {
 	return owner, nil
 }
 
+// ErrHeldUp: running work did not let go in time. The next process finds it as after a death of this one, and goes on.
+var ErrHeldUp = errors.New("running work did not let go in time")
+
 // Close lets go of everything: it stops admission, waits at most the context's time for what runs to be committed, and gives up
 // ownership, so that the next process goes on at once.
 func (e *Engine) Close(ctx context.Context) error {
@@ -584,7 +587,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		return fmt.Errorf("let go of the running work: %w", ctx.Err())
+		return fmt.Errorf("%w: %w", ErrHeldUp, ctx.Err())
 	}
 	return e.Store.Commit(ctx, "instance.left", func(tx Tx) error { return tx.DeleteInstance(e.Self.ID) })
 }

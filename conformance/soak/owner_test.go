@@ -15,8 +15,9 @@ type owned struct {
 	generation int64
 }
 
-// take is the rule of one step. ok is false when it must not happen, or not with that outcome.
-func (o owned) take(s step) (next owned, ok bool) {
+// take is the rule of one step. ok is false when it must not happen, or not with that outcome. held tells that the transaction has shown
+// before to be that of the owner, who alone may hand over.
+func (o owned) take(s step, held bool) (next owned, ok bool) {
 	switch s.Op {
 	case "create":
 		return owned{true, s.Instance, s.Generation}, !o.exists
@@ -30,7 +31,7 @@ func (o owned) take(s step) (next owned, ok bool) {
 			o.owner = ""
 			return o, s.Generation == o.generation
 		}
-		free := o.exists && o.owner == "" && s.Generation == o.generation+1
+		free := o.exists && (o.owner == "" || held) && s.Generation == o.generation+1
 		return owned{true, s.Instance, s.Generation}, free
 	case "fence": // a write of an executor happens if and only if it owns the session under its generation
 		holds := o.exists && o.owner == s.Instance && o.generation == s.Generation
@@ -45,10 +46,11 @@ var ownership = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{owned{}} },
 	Step: func(state, input, output any) []any {
 		before := state.(owned)
-		after := before
+		after, held := before, false
 		for _, s := range input.([]step) {
 			var ok bool
-			if after, ok = after.take(s); !ok {
+			after, ok = after.take(s, held)
+			if held = held || s.Op == "fence" && !s.Fenced; !ok {
 				if output.(string) == "unknown" {
 					return []any{before}
 				}
@@ -138,6 +140,10 @@ func TestOwnership_PlantedFaultsAreSeen(t *testing.T) {
 			x(5, 6, "ok", []step{leave("b"), own("c", 3)})}},
 		{"a killed takeover that was not stored", true, []*transaction{x(1, 2, "ok", create), x(3, never, "unknown", takeover),
 			x(5, 6, "ok", []step{leave("a"), own("c", 2)})}},
+		{"handed over by its owner", true, []*transaction{x(1, 2, "ok", create), x(3, 4, "ok", append(write("a", 1, false), own("b", 2))),
+			x(5, 6, "ok", write("b", 2, false)), x(7, 8, "refused", write("a", 1, true))}},
+		{"handed over by one that had lost it", false, []*transaction{x(1, 2, "ok", create), x(3, 4, "ok", takeover),
+			x(5, 6, "ok", append(write("a", 1, false), own("c", 3)))}},
 		{"a stale write", false, []*transaction{x(1, 2, "ok", create), x(5, 6, "ok", takeover), x(9, 10, "ok", write("a", 1, false))}},
 		{"a write under an old generation of the same owner", false, []*transaction{x(1, 2, "ok", create), x(3, 4, "ok", []step{own("", 1)}),
 			x(5, 6, "ok", []step{own("a", 2)}), x(7, 8, "ok", write("a", 1, false))}},
