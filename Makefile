@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test check audit race crash families bench clean
+.PHONY: build demo test binaries check audit race crash families bench clean
 
 build:
 	$(GO) build -trimpath -o bin/holdfast ./cmd/holdfast
@@ -11,8 +11,13 @@ build:
 demo: build
 	./bin/holdfast demo
 
-test:
-	$(GO) test -timeout 20m ./...
+# Both builds of the binary are linked once for all packages.
+test: binaries
+	HOLDFAST_TEST_BINARIES=$(CURDIR)/bin/test $(GO) test -timeout 25m ./...
+
+binaries:
+	$(GO) build -ldflags='-s -w' -o bin/test/holdfast ./cmd/holdfast
+	$(GO) build -ldflags='-s -w' -tags faultpoints -o bin/test/holdfast-fault ./cmd/holdfast
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
