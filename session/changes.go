@@ -183,8 +183,10 @@ func (e *Engine) changes(ctx context.Context, j journal) (Changes, error) {
 		case ef.Fact == FactUnknown || ef.Fact == FactNone || ef.Fact == FactRunning:
 			c.Lost = append(c.Lost, name)
 		case ef.Class == StateProbe:
-			if w, ok := written(ef); ok {
-				m.add(w, name, true)
+			if n, ok := applied(ef); ok {
+				for _, f := range ef.Plan.Files[:n] {
+					m.add(f.paths(), name, true)
+				}
 			} else if ef.SettledBy == SettledByPerson {
 				c.Unseen = append(c.Unseen, name)
 			}
@@ -207,19 +209,6 @@ func (e *Engine) changes(ctx context.Context, j journal) (Changes, error) {
 		return p.Before.Same(p.After) || p.Before.Kind == PathOther && p.After.Kind == PathOther
 	})
 	return c, nil
-}
-
-// written is the change of one file write that happened: its result is the digest it was meant to have.
-func written(ef Effect) (PathChange, bool) {
-	if len(ef.Plan.Files) != 1 || ef.ResultDigest != ef.Plan.Files[0].After {
-		return PathChange{}, false
-	}
-	f := ef.Plan.Files[0]
-	p := PathChange{Path: f.Path, Before: PathState{Kind: PathAbsent}, After: PathState{Kind: PathFile, Blob: BlobID([]byte(f.NewText))}}
-	if f.OldText != nil {
-		p.Before = PathState{Kind: PathFile, Blob: BlobID([]byte(*f.OldText))}
-	}
-	return p, true
 }
 
 // merge joins the changes of one path in order.
@@ -261,11 +250,10 @@ func (e *Engine) content(ctx context.Context, s Session, run RunID, want PathSta
 	}
 	for _, ef := range effects {
 		for _, f := range ef.Plan.Files {
-			if BlobID([]byte(f.NewText)) == want.Blob {
-				return []byte(f.NewText), nil
-			}
-			if f.OldText != nil && BlobID([]byte(*f.OldText)) == want.Blob {
-				return []byte(*f.OldText), nil
+			for _, b := range [][]byte{f.New(), f.Old()} {
+				if b != nil && BlobID(b) == want.Blob {
+					return b, nil
+				}
 			}
 		}
 	}

@@ -3,9 +3,11 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,11 +28,25 @@ func TestTools_StayInsideTheWorkspace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{filepath.Join(outside, "secret"), "../x", "folder/secret", "folder/new/deep", "file", "dangling", "/etc/passwd", "a/../../x"} {
+	real := map[string]string{"../x": filepath.Join(filepath.Dir(b.env.Cwd), "x"), "folder/secret": filepath.Join(outside, "secret"),
+		"folder/new/deep": filepath.Join(outside, "new/deep"), "file": filepath.Join(outside, "secret"), "dangling": filepath.Join(outside, "new"),
+		"/etc/passwd": "/etc/passwd", "a/../../x": filepath.Join(filepath.Dir(b.env.Cwd), "x"), filepath.Join(outside, "secret"): filepath.Join(outside, "secret")}
+	for path, target := range real {
 		for tool, a := range map[string]args{"read": {"path": path}, "write": {"path": path, "content": "x"},
-			"edit": {"path": path, "edits": []args{{"old": "secret", "new": "x"}}}, "list": {"path": path}, "grep": {"path": path, "pattern": "secret"}, "glob": {"path": path, "pattern": "*"}} {
-			if msg := b.refused(tool, a); !strings.Contains(msg, "outside the workspace") {
-				t.Errorf("%s %s: %s", tool, path, msg)
+			"edit": {"path": path, "edits": []args{{"old": "secret", "new": "x"}}}, "list": {"path": path}, "grep": {"path": path, "pattern": "secret"}, "glob": {"path": path, "pattern": "*"},
+			"delete": {"paths": []string{path}}, "move": {"from": path, "to": "here"},
+			"apply_patch": {"patch": "--- a/" + path + "\n+++ b/" + path + "\n@@ -1 +1 @@\n-secret\n\\ No newline at end of file\n+x\n"}} {
+			raw, _ := json.Marshal(a)
+			pl, err := b.tool(tool).Plan(b.env, raw)
+			var te *session.ToolError
+			if errors.As(err, &te) {
+				continue // refused for what it is; nothing was looked at but names
+			}
+			if err != nil || pl.Place != session.PlaceOutside || !slices.Contains(pl.Paths, target) || !strings.Contains(pl.Title, target) || !strings.Contains(pl.Title, "outside") {
+				t.Errorf("%s %s: %v, place %q, paths %q, title %q", tool, path, err, pl.Place, pl.Paths, pl.Title)
+			}
+			if tool == "read" && (path == "file" || path == "folder/secret") && len(pl.Paths) != 1 {
+				t.Error("nothing was planned")
 			}
 		}
 	}
@@ -293,8 +309,8 @@ func (b *bench) awaitTemp(change session.FileChange, size int64) {
 
 // writeOnce makes the big change and is killed meanwhile.
 func writeOnce(path string) {
-	p := place{root: filepath.Dir(path), rel: filepath.Base(path), abs: path}
-	if _, err := p.swap(context.Background(), bigChange(path)); err != nil {
+	env := session.ToolEnv{Cwd: filepath.Dir(path), Roots: []string{filepath.Dir(path)}}
+	if _, err := (Options{}).commit(context.Background(), env, session.Plan{Files: []session.FileChange{bigChange(path)}}); err != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
