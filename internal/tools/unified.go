@@ -91,7 +91,10 @@ func (r *patchReader) plainFile() (filePatch, error) {
 		return f, r.failf("%v", err)
 	}
 	r.at++
-	if f.old, f.new = stripped(old, now); f.old != "" && f.new != "" && f.old != f.new {
+	if f.old, f.new = stripped(old, now); f.old == "" && f.new == "" {
+		return f, r.failf("the file has no name")
+	}
+	if f.old != "" && f.new != "" && f.old != f.new {
 		return f, r.failf("%s and %s are two files. To move one, give git's lines rename from and rename to", f.old, f.new)
 	}
 	f.hunks, err = r.hunks()
