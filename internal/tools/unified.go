@@ -165,6 +165,8 @@ func header(line string) (key, value string) {
 func (r *patchReader) named(f filePatch, first, old, now, from, to string, made, gone, renamed bool) (filePatch, error) {
 	var err error
 	switch {
+	case old != "" && (old == devNull) != made, now != "" && (now == devNull) != gone:
+		return f, r.failf("behind a diff --git line, --- /dev/null goes with a new file mode line and +++ /dev/null with a deleted file mode line. Without that line neither is needed")
 	case renamed && (from == "" || to == ""):
 		return f, r.failf("a rename or copy needs both its from and its to line")
 	case renamed:
