@@ -244,20 +244,20 @@ func TestEdit_ClearFailures(t *testing.T) {
 	b.refused("edit", args{"path": "latin1", "edits": []args{{"old": "caf", "new": "x"}}})
 }
 
-// A process killed in a large write leaves the old or the new file, never a mixture, and the probe says which and clears up. Each round kills
-// once another tenth of the temporary file is there.
+// A process killed in a write of 50 MB leaves the old or the new file, never a mixture, and the probe says which and clears up. Each of thirty
+// rounds kills once another thirtieth of the temporary file is there.
 func TestWrite_KilledLeavesOldOrNew(t *testing.T) {
 	b := newBench(t)
 	kept := 0
-	for i := range 10 {
+	change := bigChange(b.path("big"))
+	for i := range 30 {
 		b.put("big", bigOld)
-		change := bigChange(b.path("big"))
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "TOOLS_TEST_WRITE="+b.path("big"))
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		b.awaitTemp(change, int64(i*len(change.NewText)/10))
+		b.awaitTemp(change, int64(i*len(change.NewText)/30))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -280,13 +280,13 @@ func TestWrite_KilledLeavesOldOrNew(t *testing.T) {
 	if kept == 0 {
 		t.Error("no kill came before the rename: nothing was tried")
 	}
-	t.Logf("%d of 10 kills came before the rename", kept)
+	t.Logf("%d of 30 kills came before the rename", kept)
 }
 
 const bigOld = "old\n"
 
 func bigChange(path string) session.FileChange {
-	text := strings.Repeat("new\n", 6<<20)
+	text := strings.Repeat("new\n", 50<<18)
 	return session.FileChange{Path: path, Before: digestOf([]byte(bigOld)), After: digestOf([]byte(text)), NewText: text}
 }
 

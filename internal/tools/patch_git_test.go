@@ -18,7 +18,7 @@ import (
 )
 
 // stricter are the reasons for which a patch is refused that git applies.
-var stricter = []string{"is changed twice by the patch", "has no line of the file in it", "every file is as it wants it", "within 1000 lines", "is read-only", "hold a NUL"}
+var stricter = []string{"is changed twice by the patch", "has no line of the file in it", "every file is as it wants it", "within 1000 lines", "is read-only", "more lines than its header counts", "has no hunk", "hold a NUL"}
 
 // Random patches over random files, made by git, onto files that have changed a little since, sometimes damaged: what git applies is applied
 // with the same bytes and modes, and what git refuses is refused. Two things differ, and are checked: line ends that the patch does not

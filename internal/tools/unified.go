@@ -194,6 +194,9 @@ func (r *patchReader) named(f filePatch, first, old, now, from, to string, made,
 		return f, r.failf("%s and %s are two files, and there is no rename from line", f.old, f.new)
 	}
 	f.hunks, err = r.hunks()
+	if bare := len(f.hunks) == 0; err == nil && bare && (old != "" || !renamed && !made && !gone && f.exec == "") {
+		err = r.failf("the file of line %d has no hunk. One begins with @@ -LINE,COUNT +LINE,COUNT @@", f.line)
+	}
 	return f, err
 }
 
@@ -312,6 +315,11 @@ func (r *patchReader) hunks() ([]hunk, error) {
 			return nil, err
 		}
 		out = append(out, h)
+	}
+	line := r.peek(0)
+	header := strings.HasPrefix(line, "--- ") && strings.HasPrefix(r.peek(1), "+++ ") || chomp(line) == "-- " // git signs its mails so
+	if len(out) > 0 && line != "" && strings.Contains("+- ", line[:1]) && !header {
+		return nil, r.failf("the hunk of line %d has more lines than its header counts", out[len(out)-1].line)
 	}
 	return out, nil
 }
