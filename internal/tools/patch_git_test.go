@@ -18,7 +18,7 @@ import (
 )
 
 // stricter are the reasons for which a patch is refused that git applies.
-var stricter = []string{"is changed twice by the patch", "has no line of the file in it", "every file is as it wants it", "within 1000 lines", "is read-only", "more lines than its header counts", "has no hunk", "belong together", "hold a NUL"}
+var stricter = []string{"is changed twice by the patch", "has no line of the file in it", "every file is as it wants it", "within 1000 lines", "is read-only", "hold a NUL"}
 
 // Random patches over random files, made by git, onto files that have changed a little since, sometimes damaged: what git applies is applied
 // with the same bytes and modes, and what git refuses is refused. Two things differ, and are checked: line ends that the patch does not
@@ -280,7 +280,8 @@ func (w *gitWorld) round() string {
 			}
 		}
 	}
-	if w.pick(3) {
+	damaged := w.pick(3)
+	if damaged {
 		patch = w.damage(patch)
 	}
 	w.put(w.theirs, from)
@@ -300,6 +301,9 @@ func (w *gitWorld) round() string {
 	case gitErr != nil && err != nil:
 		return "refused"
 	case gitErr == nil:
+		if damaged && strings.Contains(err.Error(), "The patch cannot be read: line ") {
+			return "stricter: a header or a count that git overlooks"
+		}
 		for _, why := range stricter {
 			if strings.Contains(err.Error(), why) {
 				return "stricter: " + why
