@@ -142,10 +142,7 @@ func toolUpdate(it session.Item, first bool) (update, string) {
 func toolID(it session.Item) string { return string(it.ID) }
 
 func content(t *session.ToolCall) []v1.ToolCallContent {
-	var out []v1.ToolCallContent
-	for _, f := range session.Excerpts(t.Files) {
-		out = append(out, v1.ToolCallContent{Diff: &v1.Diff{Path: f.Path, OldText: f.OldText, NewText: f.NewText}})
-	}
+	out := diffs(session.Excerpts(t.Files))
 	text := ""
 	switch {
 	case t.Output != nil:

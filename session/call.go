@@ -137,20 +137,24 @@ func (c *call) once(ctx context.Context) error {
 	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
 	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, Excerpts(plan.Files), c.tool.Kind()
 	st, inStore := c.tool.(StateTool)
-	if c.effect.Class == ReadOnly && !inStore {
+	asks := PolicyInput{Class: c.effect.Class, Place: plan.Place}.placeAsks()
+	if c.effect.Class == ReadOnly && !inStore && !asks {
 		return c.read(ctx)
 	}
 	if err := c.t.storeReads(ctx); err != nil {
 		return err
 	}
 	approval := &Approval{}
-	if c.effect.Class != ReadOnly {
+	if c.effect.Class != ReadOnly || asks {
 		if approval, err = c.permit(ctx); err != nil || approval == nil {
 			return err
 		}
 	}
 	if inStore {
 		return c.apply(ctx, st, *approval)
+	}
+	if c.effect.Class == ReadOnly {
+		return c.readAsked(ctx, *approval)
 	}
 	p, ok := c.tool.(Preparer)
 	if !ok {
@@ -233,6 +237,24 @@ func (c *call) read(ctx context.Context) error {
 		out = Output{Text: safeText(err), IsError: true}
 	}
 	return c.t.keepRead(ctx, finishedRead{c, out})
+}
+
+// readAsked runs a reader that the policy had to rule on. Nothing outside changes, so the commit of its result uses the answer up; what it
+// read is thrown away when the call may not happen any more.
+func (c *call) readAsked(ctx context.Context, approval Approval) error {
+	out, err := c.tool.Run(ctx, c.env, c.effect.Plan, c.progress)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		out = Output{Text: safeText(err), IsError: true}
+	}
+	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: SettledByResult, Output: &out}, func(tx Tx, _ *Finding) error {
+		if err := c.holds(tx, approval); err != nil || approval.ID == "" {
+			return err
+		}
+		return consume(tx, approval.ID, c.t.e.Now())
+	})
 }
 
 // apply runs a tool whose whole effect is in the store.

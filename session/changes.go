@@ -183,12 +183,14 @@ func (e *Engine) changes(ctx context.Context, j journal) (Changes, error) {
 		case ef.Fact == FactUnknown || ef.Fact == FactNone || ef.Fact == FactRunning:
 			c.Lost = append(c.Lost, name)
 		case ef.Class == StateProbe:
-			w, ok, err := e.written(ctx, ef)
-			if err != nil {
-				return c, err
-			}
-			if ok {
-				m.add(w, name, true)
+			if n, ok := applied(ef); ok {
+				for _, f := range ef.Plan.Files[:n] {
+					f, err := e.whole(ctx, f)
+					if err != nil {
+						return c, err
+					}
+					m.add(f.paths(), name, true)
+				}
 			} else if ef.SettledBy == SettledByPerson {
 				c.Unseen = append(c.Unseen, name)
 			}
@@ -211,22 +213,6 @@ func (e *Engine) changes(ctx context.Context, j journal) (Changes, error) {
 		return p.Before.Same(p.After) || p.Before.Kind == PathOther && p.After.Kind == PathOther
 	})
 	return c, nil
-}
-
-// written is the change of one file write that happened: its result is the digest it was meant to have.
-func (e *Engine) written(ctx context.Context, ef Effect) (PathChange, bool, error) {
-	if len(ef.Plan.Files) != 1 || ef.ResultDigest != ef.Plan.Files[0].After {
-		return PathChange{}, false, nil
-	}
-	f, err := e.whole(ctx, ef.Plan.Files[0])
-	if err != nil {
-		return PathChange{}, false, err
-	}
-	p := PathChange{Path: f.Path, Before: PathState{Kind: PathAbsent}, After: PathState{Kind: PathFile, Blob: BlobID([]byte(f.NewText))}}
-	if f.OldText != nil {
-		p.Before = PathState{Kind: PathFile, Blob: BlobID([]byte(*f.OldText))}
-	}
-	return p, true, nil
 }
 
 // whole reads the texts of a file change that are kept apart.
@@ -281,11 +267,10 @@ func (e *Engine) content(ctx context.Context, s Session, run RunID, want PathSta
 			if rerr != nil {
 				return nil, rerr
 			}
-			if BlobID([]byte(f.NewText)) == want.Blob {
-				return []byte(f.NewText), nil
-			}
-			if f.OldText != nil && BlobID([]byte(*f.OldText)) == want.Blob {
-				return []byte(*f.OldText), nil
+			for _, b := range [][]byte{f.New(), f.Old()} {
+				if b != nil && BlobID(b) == want.Blob {
+					return b, nil
+				}
 			}
 		}
 	}

@@ -28,10 +28,12 @@ func (p Plan) Apart() (Plan, map[string]string) {
 	files := make([]FileChange, len(p.Files))
 	for i, f := range p.Files {
 		if !f.Kept {
-			if f.OldText != nil {
-				texts[f.Before] = *f.OldText
+			if b := f.Old(); b != nil && f.Before != Absent {
+				texts[f.Before] = string(b)
 			}
-			texts[f.After] = f.NewText
+			if b := f.New(); b != nil {
+				texts[f.After] = string(b)
+			}
 		}
 		f.OldText, f.NewText, f.Kept = nil, "", true
 		files[i] = f
@@ -53,14 +55,19 @@ func (f FileChange) whole(tx Tx) (FileChange, error) {
 	if !f.Kept {
 		return f, nil
 	}
-	var err error
-	if f.NewText, err = tx.Content(f.After); err != nil {
-		return f, err
+	f.Kept = false
+	if f.After != Absent {
+		b, err := tx.Content(f.After)
+		if err != nil {
+			return f, err
+		}
+		f.NewText = f.Encoding.decode([]byte(b))
 	}
-	if f.Before == NoFile {
+	if f.Before == Absent {
 		return f, nil
 	}
-	old, err := tx.Content(f.Before)
+	b, err := tx.Content(f.Before)
+	old := f.Encoding.decode([]byte(b))
 	f.OldText = &old
 	return f, err
 }
@@ -202,6 +209,11 @@ func Excerpts(files []FileChange) []FileChange {
 }
 
 func (f FileChange) excerpt() FileChange {
+	f.OldSize, f.NewSize = f.Sizes()
+	if f.Encoding == EncodingBinary { // never shown
+		f.OldText, f.NewText = nil, ""
+		return f
+	}
 	if f.OldText == nil {
 		f.NewText = Shorten(f.NewText, inSide)
 		return f

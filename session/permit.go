@@ -112,7 +112,7 @@ func (c *call) judgeIn(tx Tx) (j judgement, err error) {
 	}
 	var standing Standing
 	standing, j.by = Stand(append(rules, grants...), subjectOf(c.effect, s, c.tool.Kind()))
-	j.ruling, j.rule = Permit(PolicyInput{Mode: s.Mode, Class: c.effect.Class, Kind: c.tool.Kind(), Unknown: len(j.unknown) > 0,
+	j.ruling, j.rule = Permit(PolicyInput{Mode: s.Mode, Class: c.effect.Class, Kind: c.tool.Kind(), Place: c.effect.Plan.Place, Unknown: len(j.unknown) > 0,
 		Reviewer: c.t.setup.Reviewer, FromCode: c.item.Body.Tool.ByCode, Standing: standing})
 	return j, nil
 }

@@ -14,7 +14,7 @@ var (
 	errHanded = errors.New("the session was handed over")
 )
 
-// place puts the facts of a session that this instance owns before Place. about is the run that is to be worked on or is worked on; without
+// place puts the facts of a session that this instance owns before Assign. about is the run that is to be worked on or is worked on; without
 // one everything is meant that is wanted.
 func (e *Engine) place(tx Tx, s Session, about *Run) (Placement, error) {
 	windows, err := tx.Attachments(s.ID)
@@ -35,7 +35,7 @@ func (e *Engine) place(tx Tx, s Session, about *Run) (Placement, error) {
 	if !f.Fits || !f.Attached { // else it stays, whoever else there is
 		f.Other, to, err = e.other(tx, windows, wanted, mine)
 	}
-	p := Place(f)
+	p := Assign(f)
 	if p.Act == PlaceHandOver {
 		p.To = to
 	}

@@ -19,7 +19,7 @@ const (
 	OtherFits    PlaceOther = "fits"    // it can go on with all that the owner could, or with something where the owner can with nothing
 )
 
-// PlaceFacts is all that Place looks at.
+// PlaceFacts is all that Assign looks at.
 type PlaceFacts struct {
 	State    PlaceState
 	Attached bool // a client of the owner has the session open
@@ -44,8 +44,8 @@ type Placement struct {
 	To   InstanceID // with PlaceHandOver
 }
 
-// Place says who goes on with a session. It is asked at safe points only: no request is in flight and no call dispatched.
-func Place(f PlaceFacts) Placement {
+// Assign says who goes on with a session. It is asked at safe points only: no request is in flight and no call dispatched.
+func Assign(f PlaceFacts) Placement {
 	switch {
 	case f.State == PlaceIdle && f.Attached:
 		return Placement{Act: PlaceKeep, Rule: "W1 idle, and its window is here"}

@@ -16,7 +16,7 @@ func TestPlace_EveryFact(t *testing.T) {
 			for _, fits := range bools {
 				for _, other := range []PlaceOther{OtherNone, OtherDiffers, OtherFits} {
 					f := PlaceFacts{state, attached, fits, other}
-					p := Place(f)
+					p := Assign(f)
 					n++
 					fmt.Fprintf(&b, "%-8s attached:%-5v fits:%-5v other:%-8s %-10s %s\n", state, attached, fits, other, p.Act, p.Rule)
 					if state == PlaceIdle {

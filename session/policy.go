@@ -23,6 +23,7 @@ type PolicyInput struct {
 	Mode     Mode
 	Class    Class
 	Kind     Kind
+	Place    Place    // where its files lie
 	Unknown  bool     // effects of this conversation with an unknown outcome stand unsettled
 	Reviewer bool     // the call belongs to a review, which may only read
 	FromCode bool     // the call was planned by code as evidence, not by a model
@@ -32,11 +33,13 @@ type PolicyInput struct {
 // Permit rules on a call and names the rule.
 func Permit(in PolicyInput) (Ruling, string) {
 	switch {
-	case in.Class == ReadOnly:
+	case in.Class == ReadOnly && !in.placeAsks():
 		return Allow, "P1 trusted readers are free"
-	case in.Reviewer && !in.FromCode:
+	case in.Class != ReadOnly && in.Reviewer && !in.FromCode:
 		return Refuse, "P2 a review only reads"
-	case in.Mode == ModePlan:
+	case in.Class == ReadOnly && in.Reviewer && !in.FromCode:
+		return Refuse, "P14 a review stays inside the workspace"
+	case in.Class != ReadOnly && in.Mode == ModePlan:
 		return Refuse, "P3 plan mode only reads"
 	case in.Standing == StandingDeny:
 		return Refuse, "P7 a rule of the user rejects it"
@@ -44,7 +47,9 @@ func Permit(in PolicyInput) (Ruling, string) {
 		return Question, "P4 an unknown outcome stands"
 	case in.Standing == StandingAsk:
 		return Question, "P8 a rule of the user asks"
-	case in.Mode == ModeEdit && in.Kind == KindEdit && in.Class == StateProbe:
+	case in.placeAsks():
+		return in.byPlace()
+	case in.Mode == ModeEdit && in.Kind.Edits() && in.Class == StateProbe:
 		return Allow, "P5 edit mode lets file edits through"
 	case !in.known():
 		return Question, "P6 everything else asks"
@@ -68,6 +73,12 @@ func Binding(e Effect, s Session, unknown []EffectID) string {
 	parts := []string{e.ArgsDigest, e.Tool, e.Version, string(e.Class), strings.Join(s.Roots, "\x00"), fmt.Sprint(ids)}
 	for _, f := range e.Plan.Files {
 		parts = append(parts, f.Path, f.Before, f.After)
+		if f.Exec != "" {
+			parts = append(parts, "exec "+f.Exec)
+		}
+	}
+	if e.Plan.Place != PlaceInside {
+		parts = append(append(parts, "place "+string(e.Plan.Place)), e.Plan.Paths...)
 	}
 	for _, f := range e.Plan.Programs {
 		parts = append(parts, f.Path, f.Digest)

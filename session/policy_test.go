@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "rewrite testdata/*.golden")
 var (
 	everyClass = []Class{ReadOnly, Idempotent, StateProbe, Unknown}
 	everyStand = []Standing{StandingNone, StandingAllow, StandingGranted, StandingAsk, StandingDeny}
-	everyKind  = []Kind{KindRead, KindEdit, KindSearch, KindExecute, KindThink, KindOther}
+	everyKind  = []Kind{KindRead, KindEdit, KindDelete, KindMove, KindSearch, KindExecute, KindThink, KindOther}
 )
 
 // everyInput lists all the policy can be asked, for the given modes, classes and kinds.
@@ -29,7 +29,9 @@ func everyInput(modes []Mode, classes []Class, kinds []Kind) []PolicyInput {
 					for _, reviewer := range bools {
 						for _, code := range bools {
 							for _, standing := range everyStand {
-								all = append(all, PolicyInput{mode, class, kind, unknown, reviewer, code, standing})
+								for _, place := range append(Places, "elsewhere") {
+									all = append(all, PolicyInput{mode, class, kind, place, unknown, reviewer, code, standing})
+								}
 							}
 						}
 					}
@@ -68,11 +70,14 @@ func TestPermit_EveryInput(t *testing.T) {
 func checkRuling(t *testing.T, in PolicyInput, ruling Ruling) {
 	t.Helper()
 	reads := in.Class == ReadOnly
+	free := in.Place == PlaceInside || in.Place == PlaceProtected && reads
 	switch {
 	case ruling != Allow && ruling != Question && ruling != Refuse:
 		t.Errorf("%+v: no ruling: %q", in, ruling)
-	case reads && ruling != Allow:
+	case reads && free && ruling != Allow:
 		t.Errorf("%+v: a trusted reader is not free: %s", in, ruling)
+	case !free && ruling == Allow && (in.Place != PlaceOutside || reads || in.Standing != StandingAllow):
+		t.Errorf("%+v: a place that asks is free", in)
 	case !reads && in.Unknown && ruling == Allow:
 		t.Errorf("I9: %+v: allowed while an outcome is unknown", in)
 	case !reads && in.Mode == ModePlan && ruling != Refuse:
@@ -91,9 +96,9 @@ func checkRuling(t *testing.T, in PolicyInput, ruling Ruling) {
 // What this binary does not know, for example from a store of a newer one, is never a way in.
 func TestPermit_UnlistedValuesOpenNothing(t *testing.T) {
 	odd := everyInput([]Mode{"", "auto", "EDIT"}, everyClass, everyKind)
-	odd = append(odd, everyInput(Modes, []Class{"", "READ_ONLY", "safe"}, append(everyKind, "", "delete"))...)
+	odd = append(odd, everyInput(Modes, []Class{"", "READ_ONLY", "safe"}, append(everyKind, "", "erase"))...)
 	for _, in := range odd {
-		if ruling, rule := Permit(in); ruling == Allow && in.Class != ReadOnly {
+		if ruling, rule := Permit(in); ruling == Allow && (in.Class != ReadOnly || in.placeAsks()) {
 			t.Errorf("%+v is allowed by %q", in, rule)
 		}
 	}

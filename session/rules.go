@@ -61,12 +61,13 @@ type Subject struct {
 	Edit     bool // a provable file edit
 	Command  string
 	Paths    []string // of the files that an edit changes
+	Place    Place    // the worst of where they lie
 	Programs string
 }
 
 func subjectOf(e Effect, s Session, k Kind) Subject {
 	b := Subject{Session: s.ID, Cwd: s.Cwd, Tool: e.Tool, Version: e.Version, External: e.Plan.External != nil, Command: e.Plan.Command,
-		Edit: k == KindEdit && e.Class == StateProbe && len(e.Plan.Files) > 0, Programs: programsDigest(e.Plan)}
+		Place: e.Plan.Place, Edit: k.Edits() && e.Class == StateProbe && len(e.Plan.Files) > 0, Programs: programsDigest(e.Plan)}
 	for _, f := range e.Plan.Files {
 		b.Paths = append(b.Paths, f.Path)
 	}
@@ -80,6 +81,8 @@ func Always(b Subject) (Rule, bool) {
 	switch {
 	case b.External:
 		r.Kind = RuleTool
+	case b.Place == PlaceProtected || b.Place == PlaceSecret:
+		return r, false
 	case b.Edit:
 		r.Kind, r.Value = RuleEdit, commonDir(b.Paths)
 	case b.Command != "":
@@ -128,7 +131,7 @@ func (r Rule) covers(b Subject) covered {
 	case RuleEdit:
 		inside := func(p string) bool { return within(r.Value, p) }
 		if strict {
-			return surely(b.Edit && !slices.ContainsFunc(b.Paths, func(p string) bool { return !inside(p) }))
+			return surely(b.Edit && r.reaches(b) && !slices.ContainsFunc(b.Paths, func(p string) bool { return !inside(p) }))
 		}
 		return surely(slices.ContainsFunc(b.Paths, inside))
 	case RuleCommand:

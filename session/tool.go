@@ -22,6 +22,8 @@ type Kind string
 const (
 	KindRead    Kind = "read"
 	KindEdit    Kind = "edit"
+	KindDelete  Kind = "delete"
+	KindMove    Kind = "move"
 	KindSearch  Kind = "search"
 	KindExecute Kind = "execute"
 	KindThink   Kind = "think"
@@ -60,6 +62,7 @@ type Plan struct {
 	Args      json.RawMessage `json:"args"`            // normalised arguments, the input of the arguments digest
 	Title     string          `json:"title"`           // one line for the user
 	Paths     []string        `json:"paths,omitempty"` // absolute, links resolved: what is read or written
+	Place     Place           `json:"place,omitempty"` // the worst of where they lie
 	Line      int             `json:"line,omitempty"`  // 1-based line of interest in Paths[0]
 	Files     []FileChange    `json:"files,omitempty"` // what a StateProbe call will write
 	Command   string          `json:"command,omitempty"`
@@ -84,21 +87,6 @@ type FileState struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"`
 }
-
-// FileChange is one intended file write with the digests that prove its outcome. A digest is "sha256:<hex>", or "absent".
-type FileChange struct {
-	Path   string `json:"path"`
-	Before string `json:"before"`
-	After  string `json:"after"`
-	// OldText and NewText are shown to the user as a diff. OldText is nil for a new file.
-	OldText *string `json:"oldText,omitempty"`
-	NewText string  `json:"newText"`
-	// Kept: both texts are stored under their digests instead of here.
-	Kept bool `json:"kept,omitempty"`
-}
-
-// NoFile is the digest of a file that does not exist.
-const NoFile = "absent"
 
 // Output is what a call returned.
 type Output struct {

@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"holdfast/session"
 )
@@ -25,7 +26,8 @@ func (o Options) letsGo(cause error) bool {
 
 // Builtin returns every built-in tool.
 func Builtin(o Options) []session.Tool {
-	return []session.Tool{readTool{o}, listTool{o}, globTool{o}, grepTool{o}, writeTool{o}, editTool{o}, shellTool{o}, outputTool{o}, killTool{o}}
+	return []session.Tool{readTool{o}, listTool{o}, globTool{o}, grepTool{o}, writeTool{writer{o}}, editTool{writer{o}},
+		patchTool{writer{o}}, moveTool{writer{o}}, deleteTool{writer{o}}, shellTool{o}, outputTool{o}, killTool{o}}
 }
 
 func spec(name, about, schema string) session.ToolSpec {
@@ -36,4 +38,17 @@ func spec(name, about, schema string) session.ToolSpec {
 func plan(args any, title string, paths ...string) (session.Plan, error) {
 	stored, err := normalised(args)
 	return session.Plan{Args: stored, Title: title, Paths: paths}, err
+}
+
+// reading is the plan of a tool that reads one place.
+func reading(p place, args any, title string) (session.Plan, error) {
+	if p.kind == session.PlaceOutside || p.kind == session.PlaceSecret {
+		if !strings.Contains(title, p.abs) {
+			title += " in " + p.abs
+		}
+		title += marks[p.kind]
+	}
+	pl, err := plan(args, title, p.abs)
+	pl.Place = p.kind
+	return pl, err
 }

@@ -15,12 +15,12 @@ import (
 
 // Limits of what is read and shown.
 const (
-	maxFile   = 32 << 20 // bytes of a file that are read at all
+	maxFile   = 64 << 20 // bytes of a file that are read at all
 	maxResult = 30_000   // bytes of a result
 	maxLine   = 2_000    // bytes of one line in a result
 )
 
-const absent = session.NoFile
+const absent = session.Absent
 
 func digestOf(b []byte) string {
 	sum := sha256.Sum256(b)
@@ -35,25 +35,40 @@ func versionOf(digest string) string {
 
 // content reads a whole file. A missing one is nil without an error.
 func (p place) content() ([]byte, fs.FileInfo, error) {
-	f, info, err := p.openFile()
+	dir, err := p.parent()
+	if err == nil {
+		defer func() { _ = dir.Close() }()
+		var b []byte
+		var info fs.FileInfo
+		if b, info, err = dir.content(p.base()); err == nil {
+			return b, info, nil
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
+	var te *session.ToolError
+	if errors.As(err, &te) {
+		return nil, nil, failf("%s %s", p.rel, te.Message)
+	}
+	return nil, nil, failf("%s cannot be read: %v.", p.rel, plainError(err))
+}
+
+// content reads a whole file of a folder.
+func (d folder) content(name string) ([]byte, fs.FileInfo, error) {
+	f, info, err := d.open(name)
 	if err != nil {
-		return nil, nil, failf("%s cannot be read: %v.", p.rel, plainError(err))
+		return nil, nil, err
 	}
 	defer func() { _ = f.Close() }()
 	if info.Size() > maxFile {
-		return nil, nil, failf("%s has %d bytes; files above %d are not handled here. Use a command.", p.rel, info.Size(), maxFile)
+		return nil, nil, failf("has %d bytes; files above %d are not handled here. Use a command.", info.Size(), maxFile)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, nil, failf("%s cannot be read: %v.", p.rel, plainError(err))
-	}
 	if b == nil {
 		b = []byte{}
 	}
-	return b, info, nil
+	return b, info, err
 }
 
 // digest is the digest of the file at a place, or absent.
@@ -96,15 +111,17 @@ func clipLine(s string) string {
 	return strings.ToValidUTF8(s[:maxLine], "") + " [line cut]"
 }
 
-// replaceable tells why an existing file is not written over (I5).
-func replaceable(path string, b []byte, info fs.FileInfo) error {
-	switch {
-	case info == nil:
-		return nil
-	case info.Mode().Perm()&0o200 == 0:
-		return failf("%s is read-only. Ask the user, or change its permissions with a command first.", path)
-	case binary(b):
-		return failf("%s is not UTF-8 text; writing it here would change bytes you did not name. Use a command.", path)
+// replaceable tells why an existing file is not written over (I5), and else its text and encoding.
+func replaceable(path string, b []byte, info fs.FileInfo) (string, session.TextEncoding, error) {
+	if info == nil {
+		return "", session.EncodingUTF8, nil
 	}
-	return nil
+	text, encoding := session.DecodeText(b)
+	switch {
+	case info.Mode().Perm()&0o200 == 0:
+		return "", "", failf("%s is read-only. Ask the user, or change its permissions with a command first.", path)
+	case encoding == session.EncodingBinary:
+		return "", "", failf("%s is neither UTF-8 text nor UTF-16 with a byte-order mark; writing it here would change bytes you did not name. Use a command.", path)
+	}
+	return text, encoding, nil
 }

@@ -1,9 +1,9 @@
 package tools
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/session"
@@ -20,18 +20,16 @@ type replacement struct {
 	ReplaceAll bool    `json:"replace_all,omitempty"`
 }
 
-type editTool struct{ o Options }
+type editTool struct{ writer }
 
 func (editTool) Spec() session.ToolSpec {
 	return spec("edit", "Replace exact text in a file. Each edit's old text must occur exactly once, unless replace_all is set; edits apply one after the other, all or none. "+
-		"Line ends, byte-order mark and permissions stay as they are.",
+		"Encoding, line ends, byte-order mark and permissions stay as they are.",
 		`{"type":"object","properties":{"path":{"type":"string"},"edits":{"type":"array","items":{"type":"object","properties":{"old":{"type":"string"},`+
 			`"new":{"type":"string"},"replace_all":{"type":"boolean"}},"required":["old","new"],"additionalProperties":false}}},`+
 			`"required":["path","edits"],"additionalProperties":false}`)
 }
-func (editTool) Class() session.Class { return session.StateProbe }
-func (editTool) Kind() session.Kind   { return session.KindEdit }
-func (editTool) Version() string      { return "1" }
+func (editTool) Kind() session.Kind { return session.KindEdit }
 
 func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in editArgs
@@ -52,14 +50,18 @@ func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 	case b == nil:
 		return session.Plan{}, failf("%s does not exist. Use write to create it.", in.Path)
 	}
-	if err := replaceable(in.Path, b, info); err != nil {
+	old, encoding, err := replaceable(in.Path, b, info)
+	if err != nil {
 		return session.Plan{}, err
 	}
-	text, line := string(b), 0
+	text, line := old, 0
 	for i, e := range in.Edits {
 		at := 0
-		if e.Old == nil || e.New == nil {
+		switch {
+		case e.Old == nil || e.New == nil:
 			return session.Plan{}, failf("Edit %d of %s needs both \"old\" and \"new\". Nothing was changed.", i+1, in.Path)
+		case strings.ContainsRune(*e.New, 0):
+			return session.Plan{}, failf("Edit %d of %s holds a NUL character; only text is written here. Nothing was changed.", i+1, in.Path)
 		}
 		if text, at, err = e.apply(text); err != nil {
 			return session.Plan{}, failf("Edit %d of %s: %v. Nothing was changed.", i+1, in.Path, err)
@@ -68,15 +70,16 @@ func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 			line = at
 		}
 	}
-	old := string(b)
 	if text == old {
 		return session.Plan{}, failf("The edits change nothing in %s.", in.Path)
 	}
-	pl, err := plan(struct {
-		Path string `json:"path"`
-	}{in.Path}, "Edit "+shown(env, p.abs), p.abs)
+	change := session.FileChange{Path: p.abs, Before: digestOf(b), OldText: &old, NewText: text, Encoding: encoding, WasExec: execOf(info)}
+	change.After = digestOf(change.New())
+	if len(change.New()) > maxFile {
+		return session.Plan{}, failf("%s would have %d bytes; files above %d are not handled here.", in.Path, len(change.New()), maxFile)
+	}
+	pl, err := changing(env, "Edit "+shown(env, p.abs), p.kind, nil, change)
 	pl.Line = line
-	pl.Files = []session.FileChange{{Path: p.abs, Before: digestOf(b), After: digestOf([]byte(text)), OldText: &old, NewText: text}}
 	return pl, err
 }
 
@@ -87,6 +90,9 @@ func nearest(text, old string) string {
 		if want = strings.TrimSpace(l); want != "" {
 			break
 		}
+	}
+	if at := loosely(text, old); at > 0 {
+		return fmt.Sprintf("lines from %d on are the same but for white space; copy them exactly", at)
 	}
 	best, bestLine, bestAt := 0, "", 0
 	for i, l := range strings.Split(text, "\n") {
@@ -100,6 +106,27 @@ func nearest(text, old string) string {
 	return fmt.Sprintf("the nearest is line %d: %q", bestAt, clipLine(bestLine))
 }
 
+// loosely finds the line from which on a text holds another one when white space does not count, 0 when it does not.
+func loosely(text, old string) int {
+	strip := func(s string) []string {
+		out := strings.Split(strings.Trim(s, "\n"), "\n")
+		for i := range out {
+			out[i] = strings.Join(strings.Fields(out[i]), "")
+		}
+		return out
+	}
+	have, want := strings.Split(text, "\n"), strip(old)
+	for i := range have {
+		have[i] = strings.Join(strings.Fields(have[i]), "")
+	}
+	for i := 0; i+len(want) <= len(have); i++ {
+		if slices.Equal(have[i:i+len(want)], want) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // alike counts the bytes two lines share at their beginning and end.
 func alike(a, b string) int {
 	n := 0
@@ -111,13 +138,4 @@ func alike(a, b string) int {
 		m++
 	}
 	return n + m
-}
-
-func (t editTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
-	return t.o.replace(ctx, env, pl)
-}
-
-// Probe tells from the file itself what became of a call.
-func (t editTool) Probe(_ context.Context, env session.ToolEnv, pl session.Plan) (session.Finding, error) {
-	return t.o.probe(env, pl)
 }

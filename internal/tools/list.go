@@ -34,11 +34,11 @@ func (t listTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 	if err := decodeArgs("list", args, &in); err != nil {
 		return session.Plan{}, err
 	}
-	p, err := t.o.locate(env, orDot(in.Path))
+	p, err := t.o.reach(env, orDot(in.Path))
 	if err != nil {
 		return session.Plan{}, err
 	}
-	return plan(in, "List "+shown(env, p.abs), p.abs)
+	return reading(p, in, "List "+shown(env, p.abs))
 }
 
 func orDot(path string) string {
@@ -53,7 +53,7 @@ func (t listTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _
 	if err := stored(pl, &in); err != nil {
 		return session.Output{}, err
 	}
-	p, err := t.o.locate(env, orDot(in.Path))
+	p, err := t.o.again(env, orDot(in.Path), pl)
 	if err != nil {
 		return session.Output{}, err
 	}

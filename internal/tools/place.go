@@ -13,18 +13,34 @@ import (
 	"holdfast/session"
 )
 
-// place is a path inside the workspace, its links resolved.
+// place is a path with its links resolved.
 type place struct {
-	root string // the root it lies in, links resolved
+	root string // the root it lies in, links resolved; outside of every root the deepest folder that is there
 	rel  string // below root; "." for the root itself
 	abs  string // root and rel joined
+	kind session.Place
+
+	inside bool // root is one of the workspace's
 }
 
 // maxLinks is where the kernel gives up too.
 const maxLinks = 40
 
-// locate finds the place that a path names (I1, I2). The last parts of it need not exist yet.
+// locate is reach for a tool that stays inside the roots (I1).
 func (o Options) locate(env session.ToolEnv, path string) (place, error) {
+	p, err := o.reach(env, path)
+	if err != nil {
+		return p, err
+	}
+	if !p.inside {
+		return place{}, failf("outside the workspace: %s. Use a path inside %s.", path, strings.Join(realRoots(env), " or "))
+	}
+	return p, nil
+}
+
+// reach finds the place that a path names, wherever it is but in the state directory (I1, I2). The last parts of it need not exist yet. The
+// plan of a call takes over its kind, which is what the policy asks about.
+func (o Options) reach(env session.ToolEnv, path string) (place, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return place{}, failf("The path is empty or holds a NUL character. Give the path of a file or folder.")
 	}
@@ -39,13 +55,31 @@ func (o Options) locate(env session.ToolEnv, path string) (place, error) {
 	if o.ownRecord(real) {
 		return place{}, failf("%s belongs to the agent's own records. Leave it alone.", path)
 	}
-	roots := realRoots(env)
-	for _, root := range roots {
+	for _, root := range realRoots(env) {
 		if rel, in := below(root, real); in {
-			return place{root: root, rel: rel, abs: real}, nil
+			return place{root: root, rel: rel, abs: filepath.Join(root, rel), kind: kindOf(real, rel, true), inside: true}, nil
 		}
 	}
-	return place{}, failf("outside the workspace: %s. Use a path inside %s.", path, strings.Join(roots, " or "))
+	top := filepath.Dir(real)
+	for !isFolder(top) && top != filepath.Dir(top) {
+		top = filepath.Dir(top)
+	}
+	rel, _ := below(top, real) // it is one of its parents
+	return place{root: top, rel: rel, abs: real, kind: kindOf(real, "", false)}, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// again finds the place of a planned reading once more: it is the one that the policy was asked about, or nothing is read.
+func (o Options) again(env session.ToolEnv, path string, pl session.Plan) (place, error) {
+	p, err := o.reach(env, path)
+	if err == nil && (len(pl.Paths) != 1 || p.abs != pl.Paths[0] || p.kind != pl.Place) {
+		err = failf("%s leads somewhere else than a moment ago. Nothing was read; try again.", path)
+	}
+	return p, err
 }
 
 // ownRecord tells whether a resolved path lies in the state directory (I2).
@@ -61,14 +95,14 @@ func (o Options) ownRecord(abs string) bool {
 	return in
 }
 
-// locateWrite is locate for a file that will be written.
+// locateWrite is reach for a file that will be written.
 func (o Options) locateWrite(env session.ToolEnv, path string) (place, error) {
-	p, err := o.locate(env, path)
+	p, err := o.reach(env, path)
 	if err != nil {
 		return p, err
 	}
-	if slices.ContainsFunc(strings.Split(p.rel, string(filepath.Separator)), func(s string) bool { return strings.EqualFold(s, ".git") }) {
-		return p, failf("%s is inside a .git folder, which is not written directly. Use git commands.", path)
+	if gitInternal(p) {
+		return p, failf("%s is inside a .git folder or another part of git's own records, which are not written directly. Use git commands.", path)
 	}
 	if p.rel == "." {
 		return p, failf("%s is a folder. Give the path of a file.", path)
@@ -93,11 +127,16 @@ func realRoots(env session.ToolEnv) []string {
 
 // below tells whether path lies in dir, and where. Both are clean and absolute.
 func below(dir, path string) (string, bool) {
-	rel, err := filepath.Rel(dir, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	in, names := parts(dir), parts(path)
+	if !sameName(filepath.VolumeName(dir), filepath.VolumeName(path)) || len(names) < len(in) {
 		return "", false
 	}
-	return rel, true
+	for i := range in {
+		if !sameName(in[i], names[i]) {
+			return "", false
+		}
+	}
+	return filepath.Join(append([]string{"."}, names[len(in):]...)...), true
 }
 
 // resolveLinks follows every link in an absolute path, also one whose target does not exist; parts that do not exist stay as they are.
@@ -166,12 +205,12 @@ func shown(env session.ToolEnv, abs string) string {
 
 // openFile opens the regular file at a place for reading, below its root (I1). A pipe or a device never blocks it.
 func (p place) openFile() (*os.File, fs.FileInfo, error) {
-	root, err := os.OpenRoot(p.root)
+	dir, err := p.parent()
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = root.Close() }()
-	return openRegular(root, p.rel)
+	defer func() { _ = dir.Close() }()
+	return dir.open(p.base())
 }
 
 var errNotRegular = errors.New("it is not a regular file")

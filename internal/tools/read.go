@@ -37,11 +37,11 @@ func (t readTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 	if in.Offset < 0 || in.Limit < 0 {
 		return session.Plan{}, failf("offset and limit count lines from 1; they cannot be negative.")
 	}
-	p, err := t.o.locate(env, in.Path)
+	p, err := t.o.reach(env, in.Path)
 	if err != nil {
 		return session.Plan{}, err
 	}
-	pl, err := plan(in, "Read "+shown(env, p.abs), p.abs)
+	pl, err := reading(p, in, "Read "+shown(env, p.abs))
 	pl.Line = in.Offset
 	return pl, err
 }
@@ -51,7 +51,7 @@ func (t readTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _
 	if err := stored(pl, &in); err != nil {
 		return session.Output{}, err
 	}
-	p, err := t.o.locate(env, in.Path)
+	p, err := t.o.again(env, in.Path, pl)
 	if err != nil {
 		return session.Output{}, err
 	}

@@ -37,11 +37,11 @@ func (t globTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 	if !doublestar.ValidatePattern(in.Pattern) || in.Pattern == "" {
 		return session.Plan{}, failf("%q is not a glob pattern. Example: **/*.go", in.Pattern)
 	}
-	p, err := t.o.locate(env, orDot(in.Path))
+	p, err := t.o.reach(env, orDot(in.Path))
 	if err != nil {
 		return session.Plan{}, err
 	}
-	return plan(in, "Find "+in.Pattern, p.abs)
+	return reading(p, in, "Find "+in.Pattern)
 }
 
 func (t globTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
@@ -49,7 +49,7 @@ func (t globTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan,
 	if err := stored(pl, &in); err != nil {
 		return session.Output{}, err
 	}
-	p, err := t.o.locate(env, orDot(in.Path))
+	p, err := t.o.again(env, orDot(in.Path), pl)
 	if err != nil {
 		return session.Output{}, err
 	}
@@ -126,11 +126,11 @@ func (t grepTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 		return session.Plan{}, failf("%q is not a glob pattern.", in.Glob)
 	}
 	in.Context = min(max(in.Context, 0), 5)
-	p, err := t.o.locate(env, orDot(in.Path))
+	p, err := t.o.reach(env, orDot(in.Path))
 	if err != nil {
 		return session.Plan{}, err
 	}
-	return plan(in, "Search for "+in.Pattern, p.abs)
+	return reading(p, in, "Search for "+in.Pattern)
 }
 
 func (t grepTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan, _ func(session.Output)) (session.Output, error) {
@@ -142,7 +142,7 @@ func (t grepTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan,
 	if err != nil {
 		return session.Output{}, err
 	}
-	p, err := t.o.locate(env, orDot(in.Path))
+	p, err := t.o.again(env, orDot(in.Path), pl)
 	if err != nil {
 		return session.Output{}, err
 	}
@@ -165,6 +165,7 @@ type search struct {
 	matches int
 	more    bool   // a match was left out
 	large   int    // files left out for their size
+	secrets int    // files left out because they may hold secrets
 	note    string // what else is missing
 }
 
@@ -179,6 +180,9 @@ func (s *search) result() string {
 	}
 	if s.large > 0 {
 		text += fmt.Sprintf("\n[%d file(s) too large to search, over %d bytes; use a command]", s.large, maxGrep)
+	}
+	if s.secrets > 0 {
+		text += fmt.Sprintf("\n[%d file(s) that may hold secrets were not searched; name one to ask the user]", s.secrets)
 	}
 	return text + s.note
 }
@@ -201,6 +205,10 @@ func (s *search) folder(ctx context.Context, p place) error {
 		if s.more || s.b.Len() > maxResult {
 			s.more = true
 			return nil
+		}
+		if secretFile(filepath.Join(p.rel, name)) {
+			s.secrets++
+			continue
 		}
 		in := place{root: p.root, rel: filepath.Join(p.rel, name), abs: filepath.Join(p.abs, name)}
 		s.file(in, shown(s.env, in.abs))

@@ -66,6 +66,12 @@ func TestWrite_KeepsMarkAndLineEnds(t *testing.T) {
 		"both":          {"\ufeffone\r\n", "two\n", "\ufefftwo\r\n"},
 		"mixed as sent": {"one\r\ntwo\n", "x\ny\n", "x\ny\n"},
 		"LF as sent":    {"one\n", "x\r\n", "x\r\n"},
+		"mixed, kept":   {"a\r\nb\nc\r\nd\n", "a\nb\nnew\nc\nd\n", "a\r\nb\nnew\nc\r\nd\n"},
+		"mixed, moved":  {"a\r\nb\r\nc\r\nd\n", "first\nb\nd\n", "first\r\nb\r\nd\n"},
+		"final newline": {"one\ntwo\n", "one\nthree", "one\nthree\n"},
+		"none sent":     {"one\ntwo", "one\nthree\n", "one\nthree\n"},
+		"UTF-16LE":      {"\xff\xfea\x00\r\x00\n\x00", "é😀\n", "\xff\xfe\xe9\x00\x3d\xd8\x00\xde\r\x00\n\x00"},
+		"UTF-16BE":      {"\xfe\xff\x00a", "b", "\xfe\xff\x00b"},
 	} {
 		b.put("f", c.old)
 		b.must("write", args{"path": "f", "content": c.content, "version": b.version("f")})
@@ -73,9 +79,9 @@ func TestWrite_KeepsMarkAndLineEnds(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	for name, old := range map[string]string{"Latin-1": "caf\xe9\n", "binary": "a\x00b", "UTF-16": "\xff\xfea\x00"} {
+	for name, old := range map[string]string{"Latin-1": "caf\xe9\n", "binary": "a\x00b", "UTF-16 without a mark": "a\x00b\x00", "half of UTF-16": "\xff\xfea", "UTF-16 with half a pair": "\xff\xfe\x00\xd8"} {
 		b.put("f", old)
-		if msg := b.refused("write", args{"path": "f", "content": "x", "version": b.version("f")}); !strings.Contains(msg, "not UTF-8") || b.get("f") != old {
+		if msg := b.refused("write", args{"path": "f", "content": "x", "version": b.version("f")}); !strings.Contains(msg, "neither UTF-8") || b.get("f") != old {
 			t.Errorf("%s: %s", name, msg)
 		}
 	}
