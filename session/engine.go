@@ -154,10 +154,12 @@ type Config struct {
 	Hooks     Hooks
 	Recoverer Recoverer
 	Workspace Workspace
-	Toolbox   Toolbox             // tools of external servers; nil for none
-	Passive   bool                // this instance only writes controls: it owns nothing and executes nothing
-	Poke      func(ids ...string) // rings other instances
-	Stall     time.Duration       // how long an attempt may do nothing; 0 is StallAfter
+	Toolbox   Toolbox              // tools of external servers; nil for none
+	Confiner  Confiner             // what confines commands; nil for nothing
+	Rules     func(Session) []Rule // those of the configuration that count for a session; nil for none
+	Passive   bool                 // this instance only writes controls: it owns nothing and executes nothing
+	Poke      func(ids ...string)  // rings other instances
+	Stall     time.Duration        // how long an attempt may do nothing; 0 is StallAfter
 	StateDir  string
 	Env       []string // environment for commands
 	Now       func() time.Time
@@ -192,6 +194,14 @@ func NewEngine(c Config) *Engine {
 		c.Stall = StallAfter
 	}
 	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, admitted: make(chan struct{})}
+}
+
+// rulebook is what the configuration says of a session's calls.
+func (e *Engine) rulebook(s Session) []Rule {
+	if e.Rules == nil {
+		return nil
+	}
+	return e.Rules(s)
 }
 
 // Admit opens the gate for paid work.
