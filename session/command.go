@@ -60,8 +60,8 @@ const maxNested = 8
 
 // What is longer or holds more commands is not read to its end.
 const (
-	maxLine  = 32 << 10
-	maxParts = 300
+	maxLine  = 16 << 10
+	maxParts = 200
 )
 
 // ReadFacts reads a command line.

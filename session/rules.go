@@ -30,7 +30,8 @@ const (
 	RuleEdit    RuleKind = "edit"    // file edits in this directory and below
 	RuleTool    RuleKind = "tool"    // every call of the tool
 	RuleGlob    RuleKind = "glob"    // file edits of files that a pattern names
-	RuleServer  RuleKind = "server"  // every call of the external server's tools
+	RuleServer  RuleKind = "server"  // every call of the external server's tools, or of SERVER/TOOL
+	RuleAny     RuleKind = "any"     // everything but file edits; only for a configuration that cannot be used, and never allowing
 )
 
 // Rule is a standing answer of the user. Where it counts, is Session or Cwd; with neither it counts everywhere, and never allows.
@@ -62,6 +63,7 @@ type Subject struct {
 	Version  string
 	External bool
 	Server   string // of an external tool
+	Outer    string // the same as SERVER/TOOL, with the tool's own name
 	Edit     bool   // a provable file edit
 	Command  string
 	Paths    []string // of the files that an edit changes
@@ -73,7 +75,7 @@ func subjectOf(e Effect, s Session, k Kind) Subject {
 	b := Subject{Session: s.ID, Cwd: s.Cwd, Tool: e.Tool, Version: e.Version, External: e.Plan.External != nil, Command: e.Plan.Command,
 		Edit: k == KindEdit && e.Class == StateProbe && len(e.Plan.Files) > 0, Programs: programsDigest(e.Plan)}
 	if e.Plan.External != nil {
-		b.Server = e.Plan.External.Server
+		b.Server, b.Outer = e.Plan.External.Server, e.Plan.External.Server+"/"+e.Plan.External.Tool
 	}
 	for _, f := range e.Plan.Files {
 		b.Paths = append(b.Paths, f.Path)
@@ -127,7 +129,7 @@ const (
 // covers holds a rule against a call. A rule that allows is read strictly, every other one widely.
 func (r Rule) covers(b Subject) covered {
 	strict := r.Verdict == VerdictAllow
-	if !r.counts(b, strict) || r.Tool != "" && r.Tool != b.Tool || r.Tool == "" && b.External != (r.Kind == RuleServer) ||
+	if !r.counts(b, strict) || r.Tool != "" && r.Tool != b.Tool || r.Tool == "" && b.External != (r.Kind == RuleServer) && r.Kind != RuleAny ||
 		strict && r.Version != "" && r.Version != b.Version || strict && b.External && r.Version == "" && r.Origin == "" && r.Kind != RuleServer {
 		return coversNot
 	}
@@ -147,7 +149,9 @@ func (r Rule) covers(b Subject) covered {
 		}
 		return surely(slices.ContainsFunc(append(b.Paths, b.Writes...), named))
 	case RuleServer:
-		return surely(b.External && r.Value == b.Server)
+		return surely(b.External && (r.Value == b.Server || r.Value == b.Outer))
+	case RuleAny:
+		return surely(!strict && !b.Edit)
 	case RuleCommand:
 		same := b.Command != "" && strings.TrimSpace(b.Command) == r.Value
 		if strict {
@@ -289,6 +293,11 @@ func (r Rule) text(command string) string {
 		what = "file edits of " + r.Value
 	case RuleServer:
 		what = "every tool of the server " + r.Value
+		if server, tool, ok := strings.Cut(r.Value, "/"); ok {
+			what = "the tool " + tool + " of the server " + server
+		}
+	case RuleAny:
+		what = "everything but file edits"
 	case RuleTool:
 		what = "every call of " + r.Tool
 		if r.Version != "" {

@@ -237,7 +237,7 @@ func (r *factReader) find(args []CommandWord) {
 		case !w.Static && strings.HasPrefix(w.Text, "-"), w.Text == "" && !w.Static:
 			r.hide("what find does is not plain")
 			return
-		case len(r.facts.Parts) >= maxParts:
+		case len(r.facts.Parts) >= maxParts || r.depth >= 2*maxNested:
 			r.hide("too many commands, or too deep in each other")
 			return
 		case w.Text == "-exec" || w.Text == "-execdir" || w.Text == "-ok" || w.Text == "-okdir":

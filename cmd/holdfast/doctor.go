@@ -70,6 +70,7 @@ func doctor(cmd *cobra.Command, model string, startServers bool) error {
 	c.json, _ = cmd.Flags().GetBool("json") // absent means false
 	ctx := cmd.Context()
 	d.configuration(ctx, startServers, log)
+	d.sandbox(ctx)
 	switch err := c.open(ctx, log); {
 	case err != nil:
 		d.broken(err)

@@ -86,16 +86,21 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		return err
 	}
 	n.model = resolver(model, key)
-	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
+	walls := confiner(home)
+	builtin := tools.Builtin(tools.Options{StateDir: home, Sandbox: walls, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	cfg := session.Config{
-		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
+		Store: st, Self: row, Tools: builtin, Confiner: walls, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
 	}
 	if c, err := settings(home); err == nil { // what is wrong with it is told by the toolbox
 		cfg.Stall = time.Duration(c.Recovery.Stall) * time.Second
+	}
+	if cfg.Rules, err = rulebook(home); err != nil && executes(kind) {
+		n.log.Error().Err(err).Msg("the rules of the configuration cannot be used: every call asks")
+		cfg.Rules = askAll(err)
 	}
 	if executes(kind) {
 		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
