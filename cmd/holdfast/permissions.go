@@ -101,7 +101,7 @@ func (d *diagnosis) sandbox(ctx context.Context) {
 		d.add("sandbox", levelOK, fmt.Sprintf("Commands can be confined by %s.", w.Name), "")
 	}
 	cwd, err := os.Getwd()
-	if err != nil {
+	if _, missing := os.Stat(d.Home); err != nil || missing != nil {
 		return
 	}
 	if _, err := s.Confine(ctx, session.Session{Cwd: cwd, Roots: []string{cwd}}); err != nil {

@@ -124,7 +124,7 @@ func (w *world) do(call string) outcome {
 	before := len(w.asked)
 	w.mu.Unlock()
 	id := w.a.Prompt(w.session, call)
-	for range 10 { // the first build confined fills a cache of its own
+	for range 20 { // the first build confined fills a cache of its own
 		if _, ok := w.a.Find(func(m harness.Message) bool { return m.Method == "" && string(m.ID) == id }); ok {
 			break
 		}

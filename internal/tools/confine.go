@@ -84,11 +84,6 @@ func (s *Sandbox) Confine(ctx context.Context, of session.Session) (session.Conf
 	}
 	c.Writable = append(c.Writable, s.temporary(own, state)...)
 	c.Writable = append(c.Writable, s.private())
-	for _, dir := range []string{s.tmp(), s.cache()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return c, fmt.Errorf("%w: no folder for temporary files can be made", sandbox.ErrNone)
-		}
-	}
 	return c, nil
 }
 
@@ -254,6 +249,9 @@ func (s *Sandbox) wrap(ctx context.Context, pl session.Plan, argv, env []string)
 	}
 	if w := s.Wall(ctx); w.Name != pl.Confined.Wall {
 		return sandbox.Command{}, nil, fmt.Errorf("it was to be confined by %s, which is not there any more", pl.Confined.Wall)
+	}
+	if err := errors.Join(os.MkdirAll(s.tmp(), 0o700), os.MkdirAll(s.cache(), 0o700)); err != nil {
+		return sandbox.Command{}, nil, errors.New("it was to be confined, and no folder for its temporary files can be made")
 	}
 	c, err := s.wall.Wrap(s.self, sandbox.Spec{Writable: pl.Confined.Writable, Hidden: pl.Confined.Hidden, Network: pl.Confined.Network}, argv)
 	if err != nil {
