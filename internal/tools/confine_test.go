@@ -95,7 +95,8 @@ func TestSandbox_WorktreePointers(t *testing.T) {
 		{"a link", func() { _ = os.Remove(filepath.Join(work, ".git")); _ = os.Symlink(own, filepath.Join(work, ".git")) }},
 	} {
 		c.spoil()
-		if got := worktreeParts(work); slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, target) }) {
+		if got := worktreeParts(work); slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(realPath(p), target) }) ||
+			c.name != "objects are a link" && len(got) > 0 {
 			t.Errorf("%s: it opens %q", c.name, got)
 		}
 	}
