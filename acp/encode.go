@@ -190,6 +190,7 @@ func pendingAgain(item session.ItemID) update {
 var modeNames = map[session.Mode][2]string{
 	session.ModeAsk:  {"Ask", "Reads are free, everything else asks first"},
 	session.ModeEdit: {"Edit", "File edits inside the workspace are free as well"},
+	session.ModeAuto: {"Auto", "Edits are free, and commands that only read or that are confined"},
 	session.ModePlan: {"Plan", "Reads only"},
 }
 

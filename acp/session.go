@@ -303,7 +303,7 @@ func (a *Agent) setMode(ctx context.Context, b *Backend, req *rpc.Request) error
 			return nil
 		}
 	}
-	return &invalid{"modeId", fmt.Sprintf("%q is not a mode; the modes are ask, edit and plan", p.ModeID)}
+	return &invalid{"modeId", fmt.Sprintf("%q is not a mode; the modes are ask, edit, auto and plan", p.ModeID)}
 }
 
 // deref reads an optional string.

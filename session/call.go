@@ -105,6 +105,7 @@ type call struct {
 	effect Effect
 	tool   Tool
 	env    ToolEnv
+	wall   wall
 }
 
 func (c *call) run(ctx context.Context) error {
@@ -142,6 +143,9 @@ func (c *call) once(ctx context.Context) error {
 		return c.read(ctx)
 	}
 	if err := c.t.storeReads(ctx); err != nil {
+		return err
+	}
+	if err := c.lookForWall(ctx); err != nil {
 		return err
 	}
 	approval := &Approval{}
@@ -191,7 +195,7 @@ func (c *call) moved() bool {
 	now, err := c.planned()
 	e := c.effect
 	e.Plan = now
-	return err != nil || Binding(e, c.t.sess, nil) != Binding(c.effect, c.t.sess, nil)
+	return err != nil || now.Reach != c.effect.Plan.Reach || Binding(e, c.t.sess, nil) != Binding(c.effect, c.t.sess, nil)
 }
 
 // builtin is a call of a tool that needs nothing prepared.

@@ -157,12 +157,14 @@ type Config struct {
 	Hooks       Hooks
 	Recoverer   Recoverer
 	Workspace   Workspace
-	Toolbox     Toolbox             // tools of external servers; nil for none
-	Working     int                 // runs that work unattended at once, over all processes; 0 is WorkingDefault
-	Auto        Auto                // what is done by itself with work whose process is gone; "" is AutoAlways
-	Passive     bool                // this instance only writes controls: it owns nothing and executes nothing
-	Poke        func(ids ...string) // rings other instances
-	Stall       time.Duration       // how long an attempt may do nothing; 0 is StallAfter
+	Toolbox     Toolbox              // tools of external servers; nil for none
+	Confiner    Confiner             // what confines commands; nil for nothing
+	Rules       func(Session) []Rule // those of the configuration that count for a session; nil for none
+	Working     int                  // runs that work unattended at once, over all processes; 0 is WorkingDefault
+	Auto        Auto                 // what is done by itself with work whose process is gone; "" is AutoAlways
+	Passive     bool                 // this instance only writes controls: it owns nothing and executes nothing
+	Poke        func(ids ...string)  // rings other instances
+	Stall       time.Duration        // how long an attempt may do nothing; 0 is StallAfter
 	StateDir    string
 	Env         []string    // environment for commands that come from a client of this process
 	Environment Environment // the same as it is stored
@@ -205,6 +207,14 @@ func NewEngine(c Config) *Engine {
 		c.Working = WorkingDefault
 	}
 	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, parked: map[SessionID]Standings{}, admitted: make(chan struct{})}
+}
+
+// rulebook is what the configuration says of a session's calls.
+func (e *Engine) rulebook(s Session) []Rule {
+	if e.Rules == nil {
+		return nil
+	}
+	return e.Rules(s)
 }
 
 // Admit opens the gate for paid work.

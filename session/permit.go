@@ -22,10 +22,10 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 		}
 		switch j.ruling {
 		case Allow:
-			return &Approval{}, nil
+			return c.confined(ctx, j, Approval{})
 		case Refuse:
 			_, why, _ := strings.Cut(j.rule, " ")
-			return nil, c.refuse(ctx, "Not allowed: "+why+".", Approval{})
+			return nil, c.refuse(ctx, "Not allowed: "+why+j.about()+".", Approval{})
 		}
 		if name := c.missing(ctx); name != "" {
 			return nil, MissingServer(name) // nobody is asked about what cannot be done
@@ -42,8 +42,8 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 		}
 		switch p.Option {
 		case OptionAllow, OptionAllowAlways:
-			c.effect.Plan.Permission = j.rule + "; answered " + p.Option
-			return &p, nil
+			c.effect.Plan.Permission = j.why() + "; answered " + p.Option
+			return c.confined(ctx, j, p)
 		case OptionHappened, OptionNotHappened:
 			if err := c.settleByPerson(ctx, p); err != nil {
 				return nil, err
@@ -52,6 +52,14 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 			return nil, c.reject(ctx, p)
 		}
 	}
+}
+
+// confined is the answer to use up once it is settled how the call runs; nil when it may not run so.
+func (c *call) confined(ctx context.Context, j judgement, p Approval) (*Approval, error) {
+	if err := c.confine(j, p.ID != ""); err != nil {
+		return nil, c.refuse(ctx, "Not started: every command is to be confined, and "+err.Error()+".", p)
+	}
+	return &p, nil
 }
 
 // missing names the external server that the call needs and only a client can bring back.
@@ -68,14 +76,29 @@ type judgement struct {
 	rule    string
 	by      RuleID
 	unknown []EffectID
+	// standing is what the rules say, from is where the rule that speaks is written, and part is what in the command decided.
+	standing   Standing
+	from, part string
 }
 
 // why is the judgement as the journal keeps it.
 func (j judgement) why() string {
-	if j.by == "" {
-		return j.rule
+	out := j.rule
+	switch {
+	case j.by != "" && j.from != "":
+		out += " (" + string(j.by) + ", " + j.from + ")"
+	case j.by != "" || j.from != "":
+		out += " (" + string(j.by) + j.from + ")"
 	}
-	return j.rule + " (" + string(j.by) + ")"
+	return out + j.about()
+}
+
+// about names the part of the command that decided.
+func (j judgement) about() string {
+	if j.part == "" {
+		return ""
+	}
+	return ": " + oneLine(j.part)
 }
 
 // judge puts the facts of the call before the policy.
@@ -110,10 +133,15 @@ func (c *call) judgeIn(tx Tx) (j judgement, err error) {
 	if err != nil {
 		return j, err
 	}
-	var standing Standing
-	standing, j.by = Stand(append(rules, grants...), subjectOf(c.effect, s, c.tool.Kind()))
+	if s.Mode == ModeAuto && c.effect.Plan.Command != "" && !c.wall.looked {
+		return j, errRedefined // the mode was set meanwhile: whether it can be confined was not looked at
+	}
+	rules = append(append(rules, c.t.e.rulebook(s)...), grants...)
+	subject := subjectOf(c.effect, s, c.tool.Kind())
+	j.standing, j.by = Stand(rules, subject)
 	j.ruling, j.rule = Permit(PolicyInput{Mode: s.Mode, Class: c.effect.Class, Kind: c.tool.Kind(), Place: c.effect.Plan.Place, Unknown: len(j.unknown) > 0,
-		Reviewer: c.t.setup.Reviewer, FromCode: c.item.Body.Tool.ByCode, Standing: standing})
+		Reviewer: c.t.setup.Reviewer, FromCode: c.item.Body.Tool.ByCode, Standing: j.standing, Reach: c.effect.Plan.Reach, Wall: c.wall.by != nil})
+	j.explain(rules, subject, c.effect.Plan, c.wall.why)
 	return j, nil
 }
 
@@ -126,10 +154,30 @@ func (c *call) holds(tx Tx, approval Approval) error {
 		return err
 	case approval.ID == "" && j.ruling != Allow, j.ruling == Refuse:
 		return errRedefined
+	case approval.ID == "" && c.needsWall(j) && c.effect.Plan.Confined == nil:
+		return errRedefined
 	case approval.ID != "" && Binding(c.effect, c.t.sess, j.unknown) != approval.Binding:
 		return errRedefined
 	}
 	return nil
+}
+
+// explain says which part of a command decided, and where the rule that did is written.
+func (j *judgement) explain(rules []Rule, b Subject, p Plan, unconfined string) {
+	switch {
+	case j.standing != StandingNone && strings.Contains(j.rule, "rule of the user"):
+		if i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == j.by && r.Goal == "" }); i >= 0 {
+			j.from, j.part = rules[i].From(), rules[i].decides(b)
+		}
+	case !strings.Contains(j.rule, "auto mode"):
+	case p.Reach == ReachWorks && j.ruling == Question:
+		j.part = unconfined
+	default:
+		j.part = p.Decides
+	}
+	if j.standing == StandingNone || !strings.Contains(j.rule, "rule of the user") {
+		j.by = ""
+	}
 }
 
 // UnknownOf lists the effects of a conversation whose outcome is unknown.

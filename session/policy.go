@@ -28,6 +28,8 @@ type PolicyInput struct {
 	Reviewer bool     // the call belongs to a review, which may only read
 	FromCode bool     // the call was planned by code as evidence, not by a model
 	Standing Standing // what the user's rules and grants say
+	Reach    Reach    // of a command
+	Wall     bool     // the command can be confined
 }
 
 // Permit rules on a call and names the rule.
@@ -49,7 +51,7 @@ func Permit(in PolicyInput) (Ruling, string) {
 		return Question, "P8 a rule of the user asks"
 	case in.placeAsks():
 		return in.byPlace()
-	case in.Mode == ModeEdit && in.Kind.Edits() && in.Class == StateProbe:
+	case in.Mode.Edits() && in.Kind.Edits() && in.Class == StateProbe:
 		return Allow, "P5 edit mode lets file edits through"
 	case !in.known():
 		return Question, "P6 everything else asks"
@@ -57,6 +59,29 @@ func Permit(in PolicyInput) (Ruling, string) {
 		return Allow, "P9 a rule of the user allows it"
 	case in.Standing == StandingGranted:
 		return Allow, "P10 granted when the goal was set"
+	case in.Mode == ModeAuto && in.Kind == KindExecute && in.Class == Unknown:
+		return in.auto()
+	}
+	return Question, "P6 everything else asks"
+}
+
+// auto rules on a command in auto mode. It runs without a question only where it can do no harm: because its programs are known to only
+// print, or because it is confined.
+func (in PolicyInput) auto() (Ruling, string) {
+	switch in.Reach {
+	case ReachReads:
+		return Allow, "P20 auto mode lets known readers through"
+	case ReachWorks:
+		if in.Wall {
+			return Allow, "P21 auto mode lets it through confined"
+		}
+		return Question, "P22 auto mode asks, because it cannot be confined"
+	case ReachNetwork:
+		return Question, "P23 auto mode asks, because it needs the network"
+	case ReachOutside:
+		return Question, "P24 auto mode asks, because it reaches outside"
+	case ReachUnread:
+		return Question, "P25 auto mode asks, because it cannot be read"
 	}
 	return Question, "P6 everything else asks"
 }

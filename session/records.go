@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -11,11 +12,21 @@ type Mode string
 const (
 	ModeAsk  Mode = "ask"  // reads are free, everything else asks; the default
 	ModeEdit Mode = "edit" // file edits inside the roots are free as well
+	ModeAuto Mode = "auto" // also commands that the policy allows
 	ModePlan Mode = "plan" // reads only
 )
 
 // Modes lists every mode in the order shown to the user.
-var Modes = []Mode{ModeAsk, ModeEdit, ModePlan}
+var Modes = []Mode{ModeAsk, ModeEdit, ModeAuto, ModePlan}
+
+// Edits tells whether file edits inside the roots are free in a mode.
+func (m Mode) Edits() bool { return m == ModeEdit || m == ModeAuto }
+
+// Above tells whether a mode lets more happen without asking than another.
+func (m Mode) Above(o Mode) bool {
+	order := []Mode{ModePlan, ModeAsk, ModeEdit, ModeAuto}
+	return slices.Index(order, m) > slices.Index(order, o)
+}
 
 // Session is one conversation.
 type Session struct {

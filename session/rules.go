@@ -29,6 +29,9 @@ const (
 	RulePrefix  RuleKind = "prefix"  // commands that begin with these words
 	RuleEdit    RuleKind = "edit"    // file edits in this directory and below
 	RuleTool    RuleKind = "tool"    // every call of the tool
+	RuleGlob    RuleKind = "glob"    // file edits of files that a pattern names
+	RuleServer  RuleKind = "server"  // every call of the external server's tools, or of SERVER/TOOL
+	RuleAny     RuleKind = "any"     // everything but file edits; only for a configuration that cannot be used, and never allowing
 )
 
 // Rule is a standing answer of the user. Where it counts, is Session or Cwd; with neither it counts everywhere, and never allows.
@@ -45,6 +48,7 @@ type Rule struct {
 	Value   string // a command line, a JSON list of words, or an absolute directory
 	// Programs is the digest of the files that the command of an allowing rule ran when it was given, "" for whatever they hold.
 	Programs  string
+	Origin    string     // the configuration file and line that it is written in; such a rule is not stored
 	Goal      string     // a grant of this Goal; such a rule is not stored as one
 	Approval  ApprovalID // the answer that made it
 	CreatedAt time.Time
@@ -58,19 +62,26 @@ type Subject struct {
 	Tool     string
 	Version  string
 	External bool
-	Edit     bool // a provable file edit
+	Server   string // of an external tool
+	Outer    string // the same as SERVER/TOOL, with the tool's own name
+	Edit     bool   // a provable file edit
 	Command  string
 	Paths    []string // of the files that an edit changes
 	Place    Place    // the worst of where they lie
+	Writes   []string // of the files that redirections of the command name
 	Programs string
 }
 
 func subjectOf(e Effect, s Session, k Kind) Subject {
 	b := Subject{Session: s.ID, Cwd: s.Cwd, Tool: e.Tool, Version: e.Version, External: e.Plan.External != nil, Command: e.Plan.Command,
 		Place: e.Plan.Place, Edit: k.Edits() && e.Class == StateProbe && len(e.Plan.Files) > 0, Programs: programsDigest(e.Plan)}
+	if e.Plan.External != nil {
+		b.Server, b.Outer = e.Plan.External.Server, e.Plan.External.Server+"/"+e.Plan.External.Tool
+	}
 	for _, f := range e.Plan.Files {
 		b.Paths = append(b.Paths, f.Path)
 	}
+	b.Writes = e.Plan.Writes
 	return b
 }
 
@@ -121,8 +132,8 @@ const (
 // covers holds a rule against a call. A rule that allows is read strictly, every other one widely.
 func (r Rule) covers(b Subject) covered {
 	strict := r.Verdict == VerdictAllow
-	if !r.counts(b, strict) || r.Tool != "" && r.Tool != b.Tool || r.Tool == "" && b.External || strict && r.Version != "" && r.Version != b.Version ||
-		strict && b.External && r.Version == "" {
+	if !r.counts(b, strict) || r.Tool != "" && r.Tool != b.Tool || r.Tool == "" && b.External != (r.Kind == RuleServer) && r.Kind != RuleAny ||
+		strict && r.Version != "" && r.Version != b.Version || strict && b.External && r.Version == "" && r.Origin == "" && r.Kind != RuleServer {
 		return coversNot
 	}
 	switch r.Kind {
@@ -133,7 +144,17 @@ func (r Rule) covers(b Subject) covered {
 		if strict {
 			return surely(b.Edit && r.reaches(b) && !slices.ContainsFunc(b.Paths, func(p string) bool { return !inside(p) }))
 		}
-		return surely(slices.ContainsFunc(b.Paths, inside))
+		return surely(slices.ContainsFunc(append(b.Paths, b.Writes...), inside))
+	case RuleGlob:
+		named := func(p string) bool { return matches(r.pattern(b.Cwd), p) }
+		if strict {
+			return surely(b.Edit && r.reaches(b) && !slices.ContainsFunc(b.Paths, func(p string) bool { return !named(p) }))
+		}
+		return surely(slices.ContainsFunc(append(b.Paths, b.Writes...), named))
+	case RuleServer:
+		return surely(b.External && (r.Value == b.Server || r.Value == b.Outer))
+	case RuleAny:
+		return surely(!strict && !b.Edit)
 	case RuleCommand:
 		same := b.Command != "" && strings.TrimSpace(b.Command) == r.Value
 		if strict {
@@ -151,7 +172,7 @@ func (r Rule) covers(b Subject) covered {
 		words := r.words()
 		if strict {
 			c := ReadCommand(b.Command)
-			return surely(c.Simple && len(words) > 0 && len(c.Parts[0]) >= len(words) && slices.Equal(c.Parts[0][:len(words)], words))
+			return surely(c.Simple && readsAlike(b.Command, c) && len(words) > 0 && len(c.Parts[0]) >= len(words) && slices.Equal(c.Parts[0][:len(words)], words) && !carriesMore(b.Command, words))
 		}
 		return coversPart(b.Command, words, false)
 	}
@@ -171,9 +192,9 @@ func (r Rule) counts(b Subject, strict bool) bool {
 	case r.Session != "":
 		return r.Session == b.Session
 	case r.Cwd != "":
-		return r.Cwd == b.Cwd || !strict && within(r.Cwd, b.Cwd)
+		return r.Cwd == b.Cwd || (!strict || r.Origin != "") && within(r.Cwd, b.Cwd)
 	}
-	return !strict
+	return !strict || r.Origin != "" // what a person wrote into a file of theirs counts where they wrote that it does
 }
 
 // coversPart looks for a command in each part of a line. exact: a part that goes on behind the words is another command.
@@ -188,7 +209,7 @@ func coversPart(line string, words []string, exact bool) covered {
 			}
 		}
 	}
-	if mentions(line, words) {
+	if mentions(line, words) || mayRun(ReadFacts(line), words) {
 		return coversMaybe
 	}
 	return coversNot
@@ -205,7 +226,7 @@ func (r Rule) words() []string {
 // PrefixRule covers commands that begin with the words of this one. Only a simple command has words that say what is run.
 func PrefixRule(command string) (Rule, bool) {
 	c := ReadCommand(command)
-	if !c.Simple {
+	if !c.Simple || !readsAlike(command, c) || carriesMore(command, c.Parts[0]) {
 		return Rule{}, false
 	}
 	b, err := json.Marshal(c.Parts[0])
@@ -271,6 +292,15 @@ func (r Rule) text(command string) string {
 		if r.Tool != "" {
 			what += " with " + r.Tool
 		}
+	case RuleGlob:
+		what = "file edits of " + r.Value
+	case RuleServer:
+		what = "every tool of the server " + r.Value
+		if server, tool, ok := strings.Cut(r.Value, "/"); ok {
+			what = "the tool " + tool + " of the server " + server
+		}
+	case RuleAny:
+		what = "everything but file edits"
 	case RuleTool:
 		what = "every call of " + r.Tool
 		if r.Version != "" {
@@ -280,6 +310,8 @@ func (r Rule) text(command string) string {
 	switch {
 	case r.Goal != "":
 		return what
+	case r.Origin != "":
+		return what + ", by " + r.Origin
 	case r.Session != "":
 		return what + ", in session " + string(r.Session)
 	case r.Cwd != "":

@@ -73,6 +73,13 @@ type Plan struct {
 	Background *BackgroundRef `json:"background,omitempty"`
 	// Programs are files below the roots that a command names as what it runs, as they are now.
 	Programs []FileState `json:"programs,omitempty"`
+	// Reach is how far the command goes, as far as its words tell, and Decides is the part of it that says so.
+	Reach   Reach  `json:"reach,omitempty"`
+	Decides string `json:"decides,omitempty"`
+	// Writes are the files that its redirections name, absolute, links resolved.
+	Writes []string `json:"writes,omitempty"`
+	// Confined is what the command is confined to; nil when it is not.
+	Confined *Confinement `json:"confined,omitempty"`
 	// Permission is why the call may happen: the policy's rule, and what the user said.
 	Permission string `json:"permission,omitempty"`
 }

@@ -73,6 +73,7 @@ func doctor(cmd *cobra.Command, model string, startServers bool, o lookOptions) 
 	c.json, _ = cmd.Flags().GetBool("json") // absent means false
 	ctx := cmd.Context()
 	d.configuration(ctx, startServers, log)
+	d.sandbox(ctx)
 	switch err := c.open(ctx, log); {
 	case err != nil:
 		d.broken(err)

@@ -27,6 +27,10 @@ func (d *diagnosis) configuration(ctx context.Context, start bool, log zerolog.L
 		d.add("config", levelOK, "There is no configuration; it would be "+path+".", "")
 		return
 	}
+	if _, err := rulebook(d.Home); err != nil {
+		d.add("config", levelPerson, "A rule cannot be used, so that every command asks: "+line(err.Error(), 300)+".", "Correct "+path+", then start anew.")
+		return
+	}
 	d.add("config", levelOK, "The configuration is "+path+".", "")
 	dir, err := os.Getwd()
 	if err != nil {

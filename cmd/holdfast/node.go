@@ -96,12 +96,13 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		return err
 	}
 	n.model = resolver(model, key)
-	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
+	walls := confiner(home)
+	builtin := tools.Builtin(tools.Options{StateDir: home, Sandbox: walls, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)
 	cfg := session.Config{
-		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
+		Store: st, Self: row, Tools: builtin, Confiner: walls, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: env, Now: now, NewID: newID, Log: n.log,
 	}
@@ -112,6 +113,10 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		if c.Limits.Working != nil {
 			cfg.Working = *c.Limits.Working
 		}
+	}
+	if cfg.Rules, err = rulebook(home); err != nil && executes(kind) {
+		n.log.Error().Err(err).Msg("the rules of the configuration cannot be used: every call asks")
+		cfg.Rules = askAll(err)
 	}
 	if executes(kind) {
 		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,

@@ -75,7 +75,7 @@ func rulesRevoke() *cobra.Command {
 }
 
 // written is a rule as flags say it.
-type written struct{ command, prefix, edit, tool, cwd, sess string }
+type written struct{ command, prefix, edit, pattern, server, tool, cwd, sess string }
 
 func rulesAdd() *cobra.Command {
 	var in written
@@ -116,6 +116,8 @@ func rulesAdd() *cobra.Command {
 	f.StringVar(&in.command, "command", "", "exactly this command line")
 	f.StringVar(&in.prefix, "prefix", "", "commands that begin with these words")
 	f.StringVar(&in.edit, "edit", "", "file edits in this directory and below")
+	f.StringVar(&in.pattern, "path", "", "file edits of files that this pattern names, such as 'src/**/*.go'")
+	f.StringVar(&in.server, "server", "", "every tool of this MCP server, or one of them as SERVER/TOOL")
 	f.StringVar(&in.tool, "tool", "", "every call of this tool; a built-in one cannot be allowed so")
 	f.StringVar(&in.cwd, "cwd", ".", "sessions of this directory")
 	f.StringVar(&in.sess, "session", "", "this session only")
@@ -126,13 +128,13 @@ func rulesAdd() *cobra.Command {
 // rule is what the flags describe.
 func (in written) rule(cwdGiven bool) (r session.Rule, err error) {
 	given := 0
-	for _, s := range []string{in.command, in.prefix, in.edit, in.tool} {
+	for _, s := range []string{in.command, in.prefix, in.edit, in.pattern, in.server, in.tool} {
 		if strings.TrimSpace(s) != "" {
 			given++
 		}
 	}
 	if given != 1 {
-		return r, usageError{errors.New("say what it covers: one of --command, --prefix, --edit and --tool")}
+		return r, usageError{errors.New("say what it covers: one of --command, --prefix, --edit, --path, --server and --tool")}
 	}
 	switch {
 	case in.command != "":
@@ -152,6 +154,13 @@ func (in written) rule(cwdGiven bool) (r session.Rule, err error) {
 			return r, err
 		}
 		r = session.Rule{Kind: session.RuleEdit, Value: dir}
+	case in.pattern != "":
+		if !session.ValidPattern(in.pattern) {
+			return r, usageError{fmt.Errorf("--path: %q is no pattern", in.pattern)}
+		}
+		r = session.Rule{Kind: session.RuleGlob, Value: in.pattern}
+	case in.server != "":
+		r = session.Rule{Kind: session.RuleServer, Value: in.server}
 	default:
 		r = session.Rule{Kind: session.RuleTool, Tool: in.tool}
 	}

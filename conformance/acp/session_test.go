@@ -238,7 +238,7 @@ func TestSetMode_KnownOnesOnly(t *testing.T) {
 		}
 	}
 	a.Must("session/new", map[string]any{"cwd": w.work, "mcpServers": []any{}}, &r)
-	if r.Modes.CurrentModeID != "ask" || fmt.Sprint(r.Modes.AvailableModes) != "[{ask} {edit} {plan}]" {
+	if r.Modes.CurrentModeID != "ask" || fmt.Sprint(r.Modes.AvailableModes) != "[{ask} {edit} {auto} {plan}]" {
 		t.Errorf("the modes are %+v", r.Modes)
 	}
 	for _, m := range r.Modes.AvailableModes {

@@ -25,11 +25,9 @@ type Config struct {
 		// Authority is what MCP clients may do: "read", "goals" or "full".
 		Authority string `toml:"authority"`
 	} `toml:"mcp"`
-	Permissions struct {
-		// ParkMinutes is how long a prompt stays open for a question that nobody answers; 0 means the default, 30.
-		ParkMinutes float64 `toml:"park_minutes"`
-	} `toml:"permissions"`
-	Limits struct {
+	Permissions Permissions `toml:"permissions"`
+	Sandbox     Sandbox     `toml:"sandbox"`
+	Limits      struct {
 		// Working is how many runs work unattended at once, over all processes; nothing means the default, 4.
 		Working *int `toml:"working"`
 	} `toml:"limits"`
@@ -118,8 +116,10 @@ func Load(path string) (Config, error) {
 	if l := c.MCP.Limits; l.Start < 0 || l.Idle < 0 || l.Call < 0 {
 		return Config{}, &Error{Path: path, Message: "mcp.limits are seconds and cannot be negative"}
 	}
-	if m := c.Permissions.ParkMinutes; m < 0 || m > 7*24*60 || m != m {
-		return Config{}, &Error{Path: path, Message: "permissions.park_minutes is a number of minutes, at most a week"}
+	for _, err := range []error{c.Permissions.check(), c.Sandbox.check()} {
+		if err != nil {
+			return Config{}, &Error{Path: path, Message: err.Error()}
+		}
 	}
 	if c.Recovery.Stall < 0 {
 		return Config{}, &Error{Path: path, Message: "recovery.stall_seconds cannot be negative"}

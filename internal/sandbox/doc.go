@@ -13,7 +13,8 @@
 // Invariants:
 //
 //	I1: a command that was to be confined and cannot be is not started.
-//	I2: a folder that holds the state directory is never writable inside; when a root does, there is no sandbox for it.
+//	I2: a folder that holds the state directory is never writable inside; when a root does, there is no sandbox for it. What the state
+//	    directory has for confined commands alone is the exception.
 //	I3: the helper starts nothing else and reads nothing but its arguments.
 //
 // It imports only the system's interfaces.

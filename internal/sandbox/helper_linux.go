@@ -53,12 +53,22 @@ func become(spec string, argv []string) error {
 // devices that any program may write.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"}
 
+// machineFacts are what may be read below /proc when the rest is hidden: the environment of other processes lies there.
+var machineFacts = []string{"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/filesystems",
+	"/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/cap_last_cap", "/proc/sys/kernel/random/uuid"}
+
 func restrict(s Spec) error {
 	abi, err := llsys.LandlockGetABIVersion()
 	if err != nil || abi < 1 {
 		return errors.Join(ErrNone, err)
 	}
-	dirs, files := readable(s.Hidden)
+	hidden := s.Hidden
+	var facts []string
+	if !s.Own { // in a namespace of its own the kernel keeps other processes apart
+		hidden, facts = append(hidden, "/proc"), machineFacts
+	}
+	dirs, files := readable(hidden)
+	files = append(files, facts...)
 	rules := []landlock.Rule{
 		landlock.RODirs(dirs...).IgnoreIfMissing(), landlock.ROFiles(files...).IgnoreIfMissing(),
 		landlock.RWDirs(s.Writable...).IgnoreIfMissing().WithRefer(),

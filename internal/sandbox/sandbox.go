@@ -57,18 +57,29 @@ func (w Wall) Wrap(self string, s Spec, argv []string) (Command, error) {
 	return Command{}, fmt.Errorf("%w: %s", ErrNone, w.Reason)
 }
 
-// bubble is the start of a command line of bubblewrap. Later binds lie over earlier ones.
+// bubble is the start of a command line of bubblewrap. Later binds lie over earlier ones: what may be written inside a hidden place comes last.
 func (w Wall) bubble(s Spec) []string {
-	args := []string{w.program, "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"}
+	args := []string{w.program, "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--unshare-pid", "--proc", "/proc"}
+	inHidden := func(dir string) bool {
+		return slices.ContainsFunc(s.Hidden, func(h string) bool { return within(h, dir) })
+	}
 	for _, dir := range s.Writable {
-		args = append(args, "--bind-try", dir, dir)
+		if !inHidden(dir) {
+			args = append(args, "--bind-try", dir, dir)
+		}
 	}
 	for _, p := range s.Hidden {
 		info, err := os.Lstat(p)
 		switch {
 		case err != nil: // nothing to hide
 		case info.IsDir():
-			args = append(args, "--tmpfs", p, "--remount-ro", p)
+			args = append(args, "--tmpfs", p)
+			for _, dir := range s.Writable {
+				if within(p, dir) {
+					args = append(args, "--bind-try", dir, dir)
+				}
+			}
+			args = append(args, "--remount-ro", p)
 		default:
 			args = append(args, "--ro-bind", os.DevNull, p)
 		}
@@ -88,6 +99,8 @@ func (w Wall) Limits() string {
 		return "the network stays open: this kernel cannot close it"
 	case w.Name == "landlock" && !w.Namespace && w.ABI < udpABI:
 		return "the network is closed for TCP only, the loopback included"
+	case w.Name == "landlock":
+		return "sockets of local services that lie in the file system stay reachable"
 	}
 	return ""
 }

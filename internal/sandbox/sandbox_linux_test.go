@@ -158,6 +158,37 @@ func TestWall_HidesSecrets(t *testing.T) {
 	})
 }
 
+// What other processes of the user have in their environment may be secret.
+func TestWall_HidesOtherProcesses(t *testing.T) {
+	each(t, func(t *testing.T, w Wall) {
+		script := fmt.Sprintf("cat /proc/%d/environ 2>/dev/null | wc -c; kill -0 %d 2>/dev/null && echo reached", os.Getpid(), os.Getpid())
+		for _, open := range []bool{false, true} {
+			if got, _ := run(t, w, Spec{Network: open}, "/bin/sh", "-c", script); got != "0" {
+				t.Errorf("network %v: of this process it sees %q", open, got)
+			}
+		}
+	})
+}
+
+// What may be written can lie in what is hidden.
+func TestWall_OpensAFolderInAHiddenOne(t *testing.T) {
+	each(t, func(t *testing.T, w Wall) {
+		state := t.TempDir()
+		own := filepath.Join(state, "own")
+		if err := errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(state, "db"), []byte("records"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		s := Spec{Writable: []string{own}, Hidden: []string{state}}
+		got, err := run(t, w, s, "/bin/sh", "-c", `echo mine >"$1/own/f" && cat "$1/own/f"; cat "$1/db" 2>/dev/null; echo x 2>/dev/null >"$1/new"; true`, "sh", state)
+		if err != nil || got != "mine" {
+			t.Errorf("it reads %q, %v", got, err)
+		}
+		if _, err := os.Stat(filepath.Join(state, "new")); err == nil {
+			t.Error("it wrote into what is hidden")
+		}
+	})
+}
+
 func TestWall_Network(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -21,7 +21,7 @@ func starts(pl session.Plan) bool { return pl.Background != nil && pl.Background
 func started(pl session.Plan) session.Output {
 	name := pl.Background.Handle
 	return session.Output{Text: fmt.Sprintf("[Started in the background as %s. shell_output {\"id\":%q} reads what it prints, shell_kill {\"id\":%q} ends it. "+
-		"It goes on over turns and restarts; you will be told when it ends.]", name, name, name)}
+		"It goes on over turns and restarts; you will be told when it ends.]", name, name, name) + confinedNote(pl, false)}
 }
 
 // Look says what a background command's folder proves.

@@ -15,6 +15,8 @@ type Options struct {
 	// IsDetach tells causes by which this process only lets go of a command from those that stop it. Without it they are
 	// session.ErrDetach and session.ErrFenced.
 	IsDetach func(error) bool
+	// Sandbox confines the commands whose plan says so; nil where nothing does.
+	Sandbox *Sandbox
 }
 
 func (o Options) letsGo(cause error) bool {

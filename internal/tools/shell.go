@@ -44,7 +44,7 @@ func (shellTool) Class() session.Class { return session.Unknown }
 func (shellTool) Kind() session.Kind   { return session.KindExecute }
 func (shellTool) Version() string      { return "3" }
 
-func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
+func (t shellTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in shellArgs
 	if err := decodeArgs("shell", args, &in, "command"); err != nil {
 		return session.Plan{}, err
@@ -71,6 +71,7 @@ func (shellTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, er
 	if in.Background {
 		pl.Background = &session.BackgroundRef{Starts: true}
 	}
+	t.o.commandReach(env, &pl)
 	return pl, err
 }
 
@@ -83,7 +84,11 @@ func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan
 	if starts(pl) {
 		limit = backgroundCap
 	}
-	h, err := proc.Start(proc.Spec{Dir: env.RunDir, Argv: []string{shell, "-c", pl.Command}, Cwd: env.Cwd, Env: env.Env,
+	how, environ, err := t.o.Sandbox.wrap(ctx, pl, []string{shell, "-c", pl.Command}, env.Env)
+	if err != nil {
+		return session.Output{}, &session.NotStartedError{Message: fmt.Sprintf("The command was not started: %v.", err)}
+	}
+	h, err := proc.Start(proc.Spec{Dir: env.RunDir, Argv: how.Argv, OwnNetwork: how.OwnNetwork, Cwd: env.Cwd, Env: environ,
 		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: limit, Terminal: pl.Terminal})
 	if err != nil && starts(pl) {
 		return session.Output{}, &session.NotStartedError{Message: fmt.Sprintf("The command could not be started: %v.", err)}
@@ -94,12 +99,22 @@ func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan
 	if starts(pl) {
 		return started(pl), nil
 	}
-	return t.wait(ctx, h, progress)
+	out, err := t.wait(ctx, h, progress)
+	return noted(pl, out), err
+}
+
+// noted is a result that says how the command ran.
+func noted(pl session.Plan, out session.Output) session.Output {
+	if out.Text != "" {
+		out.Text += confinedNote(pl, out.IsError)
+	}
+	return out
 }
 
 // Reattach waits for a command that outlived the process which started it.
-func (t shellTool) Reattach(ctx context.Context, env session.ToolEnv, _ session.Plan, progress func(session.Output)) (session.Output, error) {
-	return t.wait(ctx, proc.Open(env.RunDir), progress)
+func (t shellTool) Reattach(ctx context.Context, env session.ToolEnv, pl session.Plan, progress func(session.Output)) (session.Output, error) {
+	out, err := t.wait(ctx, proc.Open(env.RunDir), progress)
+	return noted(pl, out), err
 }
 
 // Kill ends a command with everything it started.
@@ -239,6 +254,7 @@ func (t shellTool) Probe(_ context.Context, env session.ToolEnv, pl session.Plan
 	switch st.Verdict {
 	case proc.Done:
 		out, err := result(h, st.Result, nil)
+		out = noted(pl, out)
 		return session.Finding{Fact: session.FactCompleted, By: session.SettledByReceipt, Output: &out}, err
 	case proc.Live, proc.Orphaned:
 		return session.Finding{Fact: session.FactRunning}, nil

@@ -46,7 +46,7 @@ type createGoal struct {
 	SessionID      session.SessionID `json:"sessionId,omitempty" jsonschema:"the session to work in; or name a cwd"`
 	Cwd            string            `json:"cwd,omitempty" jsonschema:"absolute path of a directory the user trusts; a session is made for the goal"`
 	Objective      string            `json:"objective" jsonschema:"what is to be achieved, in words; it is always a requirement itself"`
-	Mode           mode              `json:"mode,omitempty" jsonschema:"what goes on without asking, for a session made by cwd: ask (default), edit or plan"`
+	Mode           mode              `json:"mode,omitempty" jsonschema:"what goes on without asking, for a session made by cwd: ask (default), edit, auto or plan"`
 	Requirements   []requirement     `json:"requirements,omitempty" jsonschema:"what must hold before the goal counts as achieved"`
 	Grants         []grant           `json:"grants,omitempty" jsonschema:"what the goal's own work may do without asking; needs authority full"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty" jsonschema:"your own unique name for this request; repeating it returns the same goal"`
@@ -171,8 +171,8 @@ func (s *Server) spares(what string) error {
 
 // mayRun refuses work that would not ask.
 func (s *Server) mayRun(m session.Mode) error {
-	if m == session.ModeEdit && !s.o.Authority.allows(AuthorityFull) {
-		return &authorityError{what: "a goal in mode edit, which changes files without asking,", needs: AuthorityFull, has: s.o.Authority}
+	if m.Edits() && !s.o.Authority.allows(AuthorityFull) {
+		return &authorityError{what: "a goal in mode " + string(m) + ", which changes files without asking,", needs: AuthorityFull, has: s.o.Authority}
 	}
 	return nil
 }
