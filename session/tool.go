@@ -115,6 +115,8 @@ type Output struct {
 	// Kept is the digest under which the text is stored whole, and Size its bytes, when Text is a short form of it.
 	Kept string `json:"kept,omitempty"`
 	Size int    `json:"size,omitempty"`
+	// Images are pictures that belong to the result.
+	Images []Image `json:"images,omitempty"`
 	// Heard is what the call has learnt of a background command.
 	Heard *Heard `json:"-"`
 }
