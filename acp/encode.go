@@ -265,6 +265,7 @@ func (a *Agent) initialize(req *rpc.Request) {
 	if p.ClientInfo != nil {
 		a.client.Name, a.client.Version = p.ClientInfo.Name, p.ClientInfo.Version
 	}
+	a.buffers = p.ClientCapabilities.Fs.ReadTextFile
 	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
 	a.mu.Unlock()
 	req.Reply(a.initializeResult())

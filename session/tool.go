@@ -51,6 +51,8 @@ type ToolEnv struct {
 	Env []string
 	// RunDir is a private folder for this one call, outside the roots; only supervised commands use it.
 	RunDir string
+	// Buffer gives the text of a file as the attached editor shows it; nil where none offers that.
+	Buffer Buffers
 	// Backgrounds lists the background commands of the session; nil where there is none to ask.
 	Backgrounds func(context.Context) ([]Background, error)
 }

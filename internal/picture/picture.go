@@ -68,12 +68,12 @@ func Fit(data []byte) (Image, bool, error) {
 	if c.Width <= 0 || c.Height <= 0 || c.Width > maxSide || c.Height > maxSide || c.Width*c.Height > maxDots {
 		return Image{}, false, fmt.Errorf("the image is %d by %d pixels, too large to be shown", c.Width, c.Height)
 	}
-	if c.Width <= MaxEdge && c.Height <= MaxEdge && len(data) <= MaxBytes {
-		return Image{MIME: mime, Width: c.Width, Height: c.Height, Data: data}, false, nil
-	}
-	full, _, err := image.Decode(bytes.NewReader(data))
+	full, _, err := image.Decode(bytes.NewReader(data)) // an endpoint refuses a whole conversation for a damaged one
 	if err != nil {
 		return Image{}, false, fmt.Errorf("the image is damaged: %w", err)
+	}
+	if c.Width <= MaxEdge && c.Height <= MaxEdge && len(data) <= MaxBytes {
+		return Image{MIME: mime, Width: c.Width, Height: c.Height, Data: data}, false, nil
 	}
 	out, err := shrink(full, mime != "image/jpeg")
 	return out, true, err

@@ -89,7 +89,7 @@ func TestFit_TakesNoMemoryForAClaim(t *testing.T) {
 
 func TestFit_RefusesWhatIsNone(t *testing.T) {
 	whole := encoded(t, 40, 30, true, "png")
-	for name, data := range map[string][]byte{"empty": nil, "text": []byte("<svg/>"), "header only": whole[:20], "bitmap": []byte("BM0000000000")} {
+	for name, data := range map[string][]byte{"empty": nil, "text": []byte("<svg/>"), "header only": whole[:20], "cut off": whole[:len(whole)/2], "bitmap": []byte("BM0000000000")} {
 		if got, _, err := Fit(data); err == nil {
 			t.Errorf("%s is taken for %+v", name, got.MIME)
 		}

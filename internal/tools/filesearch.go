@@ -100,6 +100,9 @@ func (s *fileSearch) more(r io.Reader) {
 // block looks at the whole lines that are there. It is false when nothing more is wanted of the file.
 func (s *fileSearch) block() bool {
 	text := s.buf[s.start:s.size]
+	if bytes.IndexByte(text, 0) >= 0 { // from here on it is no text
+		return false
+	}
 	end := len(text)
 	cut := false // the last line goes on
 	if !s.last {
