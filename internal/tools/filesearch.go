@@ -20,6 +20,7 @@ type fileSearch struct {
 	most  int // lines that are shown of one file
 	out   *hits
 
+	dfa        *lineDFA // of a match without a text that must be there
 	buf, lower []byte
 	size       int  // bytes in buf
 	start      int  // where the lines begin that were not looked at
@@ -34,7 +35,11 @@ type fileSearch struct {
 }
 
 func newFileSearch(m *match, a grepArgs, most int) *fileSearch {
-	return &fileSearch{match: m, args: a, most: most, buf: make([]byte, firstRead)}
+	s := &fileSearch{match: m, args: a, most: most, buf: make([]byte, firstRead)}
+	if len(m.must) == 0 {
+		s.dfa = newLineDFA(m.pattern)
+	}
+	return s
 }
 
 // run searches one file and tells whether it is binary, which is not searched. What cannot be read ends it like the end of the file.
@@ -144,7 +149,7 @@ func (s *fileSearch) lines(text []byte) bool {
 			at = end
 			continue
 		}
-		i := s.match.candidate(text[at:], lower[min(at, len(lower)):])
+		i := s.match.candidate(text[at:], lower[min(at, len(lower)):], s.dfa)
 		if i < 0 {
 			s.line += bytes.Count(text[at:], newline)
 			if text[len(text)-1] != '\n' {

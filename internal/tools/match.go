@@ -12,10 +12,11 @@ import (
 // match tells which lines a search is for. must is a text that every such line holds: only lines with it are held against the expression,
 // which is slow. With fold, must is in lower case and stands for any case.
 type match struct {
-	re    *regexp.Regexp
-	must  []byte
-	fold  bool
-	exact bool // must says it all
+	pattern string
+	re      *regexp.Regexp
+	must    []byte
+	fold    bool
+	exact   bool // must says it all
 }
 
 func newMatch(in grepArgs) (*match, error) {
@@ -39,7 +40,7 @@ func newMatch(in grepArgs) (*match, error) {
 	if err != nil {
 		return nil, failf("%q is not a regular expression (%v). Set literal to search for the text itself.", in.Pattern, err)
 	}
-	m := &match{re: re}
+	m := &match{pattern: pattern, re: re}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return m, nil // the expression alone can say it
@@ -98,9 +99,12 @@ func (m *match) line(b []byte) bool {
 	return m.exact && bytes.Contains(b, m.must) || !m.exact && m.re.Match(b)
 }
 
-// candidate is where in a text the next line may match, or -1. lower is the text in lower case, where that is needed.
-func (m *match) candidate(text, lower []byte) int {
+// candidate is where in a text the next line may match, or -1. lower is the text in lower case, where that is needed, and d looks for lines
+// without a text that must be there; it may be nil.
+func (m *match) candidate(text, lower []byte, d *lineDFA) int {
 	switch {
+	case len(m.must) == 0 && d != nil && !d.broken:
+		return d.find(text)
 	case len(m.must) == 0:
 		return 0
 	case m.fold:
