@@ -193,16 +193,18 @@ func (w *walk) look(ctx context.Context, s step) (found, []step) {
 	}
 	var inside []string
 	r = r.enter(s.dir, entries, func(name string) ([]byte, error) { return readSmall(s.parent.root, filepath.Join(s.name, name)) })
+	g, asked := r.(gitRules)
+	all := asked && len(g) == 0 // nothing is ignored
+	f.names = make([]string, 0, len(entries))
 	for _, e := range entries {
 		name := e.Name()
-		rel := path.Join(s.dir, name)
 		switch {
 		case e.IsDir():
-			if name != ".git" && !r.ignored(rel, true) && !w.own(rel) {
+			if rel := path.Join(s.dir, name); name != ".git" && !r.ignored(rel, true) && !w.own(rel) {
 				inside = append(inside, name)
 			}
 		case e.Type().IsRegular():
-			if !r.ignored(rel, false) && !w.own(rel) {
+			if all || !r.ignored(path.Join(s.dir, name), false) {
 				f.names = append(f.names, name)
 			}
 		}
