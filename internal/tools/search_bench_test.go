@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// searchTree makes a repository of 50,000 files, 460 MB of words.
+// searchTree makes a repository of 50,000 files, about 150 MB of words.
 func searchTree(b *testing.B) *bench {
 	b.Helper()
 	w := newBench(b)
