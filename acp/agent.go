@@ -80,6 +80,7 @@ type Agent struct {
 	announcer   *follower                          // of the first session that was opened: it tells what was recovered elsewhere,
 	announced   bool                               // which has been looked for
 	notices     bool                               // the client shows notices
+	buffers     bool                               // the client gives the text of files in its editor
 	untold      map[session.SessionID][]string     // what the client was not told yet
 	held        *heldStore                         // why the store is not open yet
 	stuck       chan struct{}                      // closed when another process keeps the store from being opened

@@ -69,6 +69,7 @@ func userChunks(it session.Item) []update {
 	if len(it.Body.Blocks) == 0 || json.Unmarshal(it.Body.Blocks, (*blockList)(&blocks)) != nil || len(blocks) == 0 {
 		return []update{textChunk(session.ItemUser, it.ID, it.Body.Text)}
 	}
+	withImages(blocks, it.Body.Images)
 	var out []update
 	for _, b := range blocks {
 		out = append(out, update{UserMessageChunk: &v1.ContentChunk{Content: b, MessageID: v1.MessageID(it.ID)}})
@@ -94,11 +95,15 @@ func (l *blockList) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// flatten turns a prompt into text for the model, and keeps the blocks for the replay.
-func flatten(blocks []v1.ContentBlock) (string, json.RawMessage, error) {
+// flatten turns a prompt into text and images for the model, and keeps the blocks for the replay.
+func flatten(blocks []v1.ContentBlock) (in session.PromptInput, err error) {
 	if len(blocks) == 0 {
-		return "", nil, &invalid{"prompt", "the prompt is empty"}
+		return in, &invalid{"prompt", "the prompt is empty"}
 	}
+	if in.Images, err = takeImages(blocks); err != nil {
+		return in, err
+	}
+	images := in.Images
 	var parts []string
 	for i, b := range blocks {
 		switch {
@@ -109,18 +114,20 @@ func flatten(blocks []v1.ContentBlock) (string, json.RawMessage, error) {
 		case b.Resource != nil:
 			r := b.Resource.Resource.TextResourceContents
 			if r == nil {
-				return "", nil, &invalid{fmt.Sprintf("prompt[%d]", i), "only text resources can be embedded"}
+				return in, &invalid{fmt.Sprintf("prompt[%d]", i), "only text resources can be embedded"}
 			}
 			parts = append(parts, fmt.Sprintf("Content of %s:\n```\n%s\n```", r.Uri, r.Text))
+		case b.Image != nil: // its place among the texts
+			parts, images = append(parts, images[0].String()), images[1:]
 		default:
-			return "", nil, &invalid{fmt.Sprintf("prompt[%d]", i), "this agent takes text, resource_link and embedded text resources; images and audio are not announced"}
+			return in, &invalid{fmt.Sprintf("prompt[%d]", i), "this agent takes text, images, resource_link and embedded text resources; audio is not announced"}
 		}
 	}
-	text := strings.Join(parts, "\n")
-	if strings.TrimSpace(text) == "" {
-		return "", nil, &invalid{"prompt", "the prompt is empty"}
+	in.Text, in.Blocks = strings.Join(parts, "\n"), raw(blocks)
+	if strings.TrimSpace(in.Text) == "" {
+		return in, &invalid{"prompt", "the prompt is empty"}
 	}
-	return text, raw(blocks), nil
+	return in, nil
 }
 
 // toolUpdate shows a call as it is now. The key is the same when nothing the client sees has changed.
@@ -152,6 +159,13 @@ func content(t *session.ToolCall) []v1.ToolCallContent {
 	}
 	if text != "" && (len(t.Files) == 0 || t.Output == nil || t.Output.IsError) {
 		out = append(out, v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})
+	}
+	if t.Output != nil {
+		for _, i := range t.Output.Images {
+			if i.Data != nil {
+				out = append(out, v1.ToolCallContent{Content: &v1.Content{Content: imageContent(i)}})
+			}
+		}
 	}
 	return out
 }
@@ -249,6 +263,7 @@ func (a *Agent) initialize(req *rpc.Request) {
 	if p.ClientInfo != nil {
 		a.client.Name, a.client.Version = p.ClientInfo.Name, p.ClientInfo.Version
 	}
+	a.buffers = p.ClientCapabilities.Fs.ReadTextFile
 	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
 	a.mu.Unlock()
 	req.Reply(a.initializeResult())
@@ -270,7 +285,7 @@ func (a *Agent) initializeResult() v1.InitializeResponse {
 				"in the agent's environment")}}},
 		AgentCapabilities: v1.AgentCapabilities{
 			LoadSession:        true,
-			PromptCapabilities: v1.PromptCapabilities{EmbeddedContext: true},
+			PromptCapabilities: v1.PromptCapabilities{EmbeddedContext: true, Image: true},
 			SessionCapabilities: v1.SessionCapabilities{List: &v1.SessionListCapabilities{}, Resume: &v1.SessionResumeCapabilities{},
 				Close: &v1.SessionCloseCapabilities{}, AdditionalDirectories: &v1.SessionAdditionalDirectoriesCapabilities{}},
 			Meta: v1.Meta{"holdfast": map[string]any{"version": a.Version, "goal": map[string]any{"methods": methods}}},

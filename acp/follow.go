@@ -130,6 +130,7 @@ func (f *follower) after(d time.Duration, fn func()) *time.Timer {
 func (f *follower) loop() {
 	defer close(f.gone)
 	defer f.sub.Close()
+	defer f.offerBuffers()()
 	defer func() {
 		for _, q := range f.asking {
 			q.cancel()

@@ -23,10 +23,11 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 		return &invalid{"sessionId", "open the session with session/load or session/resume first"}
 	}
 	req.Params = nil // a prompt stays open for long, and its line may be large
-	text, blocks, err := flatten(p.Prompt)
+	in, err := flatten(p.Prompt)
 	if err != nil {
 		return err
 	}
+	text := in.Text
 	f.post(func() { // the user is here: silence and parked questions end
 		if f.isQuiet() {
 			f.wakeUp()
@@ -42,7 +43,7 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 	}
 	run := session.RunID(b.Engine.NewID())
 	f.post(func() { f.own[run] = true }) // before its message can be in the log
-	in := session.PromptInput{Text: text, Blocks: blocks, Run: run, Uncancel: f.steering()}
+	in.Run, in.Uncancel = run, f.steering()
 	if _, err := b.Engine.Prompt(ctx, id, in); err != nil {
 		return err
 	}

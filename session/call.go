@@ -128,6 +128,7 @@ func (c *call) once(ctx context.Context) error {
 		return c.refuse(ctx, fmt.Sprintf("There is no tool named %q here.", tc.Name), Approval{})
 	}
 	c.env = c.t.env(c.effect.ID)
+	c.env.Buffer = c.buffer()
 	if c.effect.State == EffectDispatched {
 		return c.reattach(ctx)
 	}

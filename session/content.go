@@ -99,8 +99,11 @@ func brief(text string, id EffectID) string {
 	return Shorten(text, shortForm) + fmt.Sprintf("\n[The whole: holdfast effects output %s]", id)
 }
 
-// Whole puts a result that was kept apart back into its entry.
+// Whole puts a result and images that were kept apart back into their entry.
 func Whole(tx Tx, it *Item) error {
+	if err := fetchImages(tx, it); err != nil {
+		return err
+	}
 	if it.Body.Tool == nil || it.Body.Tool.Output == nil || it.Body.Tool.Output.Kept == "" {
 		return nil
 	}
@@ -148,12 +151,12 @@ func Short(it *Item) {
 	call.Output, it.Body.Tool = &out, &call
 }
 
-// resultSize is how long a result is as a whole.
+// resultSize is how long a result is as a whole, images and those of a prompt included.
 func resultSize(it Item) int {
 	if t := it.Body.Tool; t != nil && t.Output != nil {
-		return max(len(t.Output.Text), t.Output.Size)
+		return max(len(t.Output.Text), t.Output.Size) + imageSize(it)
 	}
-	return 0
+	return imageSize(it)
 }
 
 // WholeSince is the place from which on a replay shows results whole: the newest, about as many as a model gets.

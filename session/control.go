@@ -172,7 +172,8 @@ func (e *Engine) CloseSession(ctx context.Context, id SessionID) error {
 // PromptInput is what the user said.
 type PromptInput struct {
 	Text     string          `json:"text"`             // for the model
-	Blocks   json.RawMessage `json:"blocks,omitempty"` // as the client sent it, for replay
+	Blocks   json.RawMessage `json:"blocks,omitempty"` // as the client sent it, for replay; images by their digests
+	Images   []Image         `json:"images,omitempty"` // the pictures in it
 	Run      RunID           `json:"-"`                // id for the run, "" makes one
 	Uncancel string          `json:"-"`                // command id of a cancel answered on this connection less than a second ago
 }
@@ -222,6 +223,9 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 			if err := e.Hooks.Uncancelled(tx, id, in.Uncancel, now); err != nil {
 				return err
 			}
+		}
+		if err := tx.KeepImages(in.Images); err != nil {
+			return err
 		}
 		if err := tx.InsertCommand(Command{ID: e.NewID(), Session: id, Kind: CommandPrompt, Ref: string(run.ID), Instance: e.Self.ID, At: now}); err != nil {
 			return err
@@ -556,7 +560,7 @@ func (PromptDriver) Begin(tx Tx, b *Begin) error {
 			}
 		}
 	}
-	return b.Add(&Item{Kind: ItemUser, State: ItemComplete, Body: ItemBody{Text: in.Text, Blocks: in.Blocks}})
+	return b.Add(&Item{Kind: ItemUser, State: ItemComplete, Body: ItemBody{Text: in.Text, Blocks: in.Blocks, Images: in.Images}})
 }
 
 // Setup offers every tool.

@@ -194,6 +194,8 @@ type Engine struct {
 
 	client atomic.Pointer[Client] // who this process works for
 
+	buffers sync.Map // SessionID → *Buffers of the attached editor
+
 	undoing sync.Mutex // held while files are put back
 }
 

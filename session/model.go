@@ -33,6 +33,7 @@ type Message struct {
 	Calls   []Call  `json:"calls,omitempty"`
 	CallID  string  `json:"callId,omitempty"`
 	IsError bool    `json:"isError,omitempty"` // tool messages: the call failed
+	Images  []Image `json:"images,omitempty"`  // user and tool messages: pictures, with their bytes
 	Native  *Native `json:"native,omitempty"`  // assistant messages: the same answer as this model gave it, when it may be sent back so
 }
 

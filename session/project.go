@@ -55,7 +55,8 @@ func (p *projection) add(it Item) error {
 		if it.Body.Aside {
 			return nil
 		}
-		p.out = append(p.out, Message{Role: RoleUser, Text: it.Body.Text})
+		text, images := forMessage(it.Body.Text, it.Body.Images)
+		p.out = append(p.out, Message{Role: RoleUser, Text: text, Images: images})
 	case ItemAgent:
 		text := it.Body.Text
 		if it.State != ItemComplete && text != "" {
@@ -99,7 +100,8 @@ func (p *projection) answer(text, response string, native *Native) error {
 			msg.Native = nil // it names the call as another one is named by now
 		}
 		msg.Calls = append(msg.Calls, Call{ID: id, Name: t.Name, Args: validArgs(t.Args)})
-		results = append(results, Message{Role: RoleTool, CallID: id, Text: resultText(t), IsError: t.Output != nil && t.Output.IsError})
+		text, images := forMessage(resultText(t), it.Body.images())
+		results = append(results, Message{Role: RoleTool, CallID: id, Text: text, IsError: t.Output != nil && t.Output.IsError, Images: images})
 	}
 	p.out = append(append(p.out, msg), results...)
 	return nil

@@ -206,7 +206,8 @@ type Item struct {
 // ItemBody is the content of an item; which fields are set depends on the kind.
 type ItemBody struct {
 	Text   string          `json:"text,omitempty"`
-	Blocks json.RawMessage `json:"blocks,omitempty"` // user: the content blocks as the client sent them
+	Blocks json.RawMessage `json:"blocks,omitempty"` // user: the content blocks as the client sent them, images by their digests
+	Images []Image         `json:"images,omitempty"` // user: the pictures among them
 	// Aside: the user said it to Holdfast, not to the model, which never sees it.
 	Aside bool `json:"aside,omitempty"`
 	// Response is the provider request that agent, thought and tool items came from.

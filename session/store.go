@@ -133,7 +133,9 @@ type Tx interface {
 	// OpenEffects lists the effects of a session that are not settled.
 	OpenEffects(SessionID) ([]Effect, error)
 
-	// Content returns what a file held, by its digest.
+	// KeepImages stores the bytes that images bring with them, under their digests.
+	KeepImages([]Image) error
+	// Content returns what a file held, what a long result said or the bytes of an image, by its digest.
 	Content(digest string) (string, error)
 
 	// Effects lists journal records over all sessions, newest first, before the place (planned, id).

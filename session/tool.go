@@ -53,6 +53,8 @@ type ToolEnv struct {
 	Env []string
 	// RunDir is a private folder for this one call, outside the roots; only supervised commands use it.
 	RunDir string
+	// Buffer gives the text of a file as the attached editor shows it; nil where none offers that.
+	Buffer Buffers
 	// Backgrounds lists the background commands of the session; nil where there is none to ask.
 	Backgrounds func(context.Context) ([]Background, error)
 }
@@ -110,6 +112,8 @@ type Output struct {
 	// Kept is the digest under which the text is stored whole, and Size its bytes, when Text is a short form of it.
 	Kept string `json:"kept,omitempty"`
 	Size int    `json:"size,omitempty"`
+	// Images are pictures that belong to the result.
+	Images []Image `json:"images,omitempty"`
 	// Heard is what the call has learnt of a background command.
 	Heard *Heard `json:"-"`
 }

@@ -38,6 +38,8 @@ func TestParams_NameTheMember(t *testing.T) {
 		"prompt is blank":          {"session/prompt", `{"sessionId":` + encode(session) + `,"prompt":[{"type":"text","text":" \n"}]}`, "prompt"},
 		"a block's text is a list": {"session/prompt", `{"sessionId":` + encode(session) + `,"prompt":[{"type":"text","text":[]}]}`, "prompt[0]"},
 		"an image":                 {"session/prompt", `{"sessionId":` + encode(session) + `,"prompt":[{"type":"image","data":"","mimeType":"image/png"}]}`, "prompt[0]"},
+		"no image":                 {"session/prompt", `{"sessionId":` + encode(session) + `,"prompt":[{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}]}`, "prompt[0]"},
+		"audio":                    {"session/prompt", `{"sessionId":` + encode(session) + `,"prompt":[{"type":"audio","data":"aGVsbG8=","mimeType":"audio/wav"}]}`, "prompt[0]"},
 		"an unknown block":         {"session/prompt", `{"sessionId":` + encode(session) + `,"prompt":[{"type":"hologram"}]}`, "prompt[0]"},
 		"mode is a number":         {"session/set_mode", `{"sessionId":` + encode(session) + `,"modeId":1}`, "modeId"},
 		"auth method is unknown":   {"authenticate", `{"methodId":"palm-reading"}`, "methodId"},

@@ -126,6 +126,12 @@ func (r *Request) readUser(t joined, b contentBlock) error {
 			return emptyText(t)
 		}
 		r.Messages = append(r.Messages, Message{Role: "user", Content: b.Text})
+	case "image":
+		data, err := blockImage(b)
+		if err != nil {
+			return err
+		}
+		r.Messages = append(r.Messages, Message{Role: "user", Images: []string{data}})
 	case "tool_result":
 		m := Message{Role: "tool", ToolCallID: b.ToolUseID, IsError: b.IsError}
 		if len(b.Content) > 0 {
@@ -134,6 +140,14 @@ func (r *Request) readUser(t joined, b contentBlock) error {
 				return refuse("", "messages.%d: tool_result content: %v", t.at, err)
 			}
 			for _, part := range blocks {
+				if part.Type == "image" {
+					data, err := blockImage(part)
+					if err != nil {
+						return err
+					}
+					m.Images = append(m.Images, data)
+					continue
+				}
 				if part.Type != "text" || strings.TrimSpace(part.Text) == "" {
 					return emptyText(t)
 				}

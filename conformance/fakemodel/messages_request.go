@@ -55,6 +55,11 @@ type contentBlock struct {
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
 	IsError   bool            `json:"is_error"`
+	Source    *struct {
+		Type string `json:"type"`
+		MIME string `json:"media_type"`
+		Data string `json:"data"`
+	} `json:"source"`
 }
 
 // joined is what the service makes of messages of one role that follow each other.

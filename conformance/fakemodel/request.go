@@ -32,6 +32,7 @@ type Message struct {
 	Content    string
 	ToolCalls  []ToolCall
 	ToolCallID string
+	Images     []string // base64
 	IsError    bool     // messages wire: a result that says so
 	Thoughts   []string // messages wire: signatures and hidden thoughts, in order
 }
@@ -154,7 +155,11 @@ func (r *Request) readMessages(messages []wireMessage) error {
 		if err != nil {
 			return refuse("", "Invalid 'messages[%d].content': %v", i, err)
 		}
-		out := Message{Role: m.Role, Content: text, ToolCallID: m.ToolCallID}
+		images, err := partImages(m.Role, m.Content)
+		if err != nil {
+			return err
+		}
+		out := Message{Role: m.Role, Content: text, ToolCallID: m.ToolCallID, Images: images}
 		for k, c := range m.ToolCalls {
 			switch {
 			case c.ID == "" || len(c.ID) > 40:

@@ -27,7 +27,9 @@ var layers = map[string][]string{
 	"usage":          nothing,
 	"internal/fault": nothing,
 	"internal/ident": nothing,
-	"internal/proc":  {"internal/fault", "internal/ident", "internal/sandbox"},
+
+	"internal/picture": nothing,
+	"internal/proc":    {"internal/fault", "internal/ident", "internal/sandbox"},
 
 	"internal/proc/early": {"internal/proc"},
 
@@ -41,11 +43,11 @@ var layers = map[string][]string{
 	"internal/sqlite":   nothing,
 	"internal/store":    append([]string{"goals", "internal/sqlite"}, domain...),
 	"internal/provider": domain,
-	"internal/tools":    domain,
+	"internal/tools":    append([]string{"internal/picture"}, domain...),
 	"internal/worktree": domain,
 	"internal/instance": ground,
 	"internal/config":   ground,
-	"acp":               append([]string{"acp/rpc", "acp/v1", "acp/v2"}, upper...),
+	"acp":               append([]string{"acp/rpc", "acp/v1", "acp/v2", "internal/picture"}, upper...),
 	"mcp":               upper,
 	"mcp/client":        {"internal/ident", "internal/fault"}, // one external server and its wire; knows nothing of sessions
 	"mcp/toolbox":       append([]string{"mcp/client"}, domain...),

@@ -19,6 +19,7 @@ type EndpointConfig struct {
 	Key       string // "" sends no credential
 	CredKey   []byte // key of the credential's hash in the identity; needed when Key is set
 	MaxTokens int64  // output limit of one answer; 0 means the provider's default
+	TextOnly  bool   // the model takes no images; it is told of them
 	Limits    Limits
 	Now       func() time.Time // nil means time.Now; used for Retry-After dates only
 }

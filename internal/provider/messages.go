@@ -56,7 +56,7 @@ func (m *Anthropic) encode(req session.ModelRequest) (anthropic.MessageNewParams
 		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: new(param.Override[anthropic.ToolParam](tool))})
 	}
 	for i, msg := range req.Messages {
-		if err := t.add(msg); err != nil {
+		if err := t.add(m.forModel(msg)); err != nil {
 			return p, "", fmt.Errorf("encode message %d of the model request: %w", i, err)
 		}
 	}
@@ -78,6 +78,9 @@ func (t *thread) add(msg session.Message) error {
 	case session.RoleUser:
 		if !blank(msg.Text) { // the wire refuses empty blocks
 			t.put("user", textBlock(msg.Text))
+		}
+		for _, i := range msg.Images {
+			t.put("user", imageBlock(i))
 		}
 	case session.RoleTool:
 		t.put("user", resultBlock(msg))
@@ -180,11 +183,21 @@ func resultBlock(msg session.Message) json.RawMessage {
 	b := struct {
 		Type    string `json:"type"`
 		ID      string `json:"tool_use_id"`
-		Content string `json:"content,omitempty"`
+		Content any    `json:"content,omitempty"`
 		IsError bool   `json:"is_error,omitempty"`
 	}{Type: "tool_result", ID: messageID(msg.CallID), IsError: msg.IsError}
 	if !blank(msg.Text) {
 		b.Content = msg.Text
+	}
+	if len(msg.Images) > 0 {
+		var blocks []json.RawMessage
+		if !blank(msg.Text) {
+			blocks = append(blocks, textBlock(msg.Text))
+		}
+		for _, i := range msg.Images {
+			blocks = append(blocks, imageBlock(i))
+		}
+		b.Content = blocks
 	}
 	return encodeJSON(b)
 }

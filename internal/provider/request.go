@@ -27,12 +27,20 @@ func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParam
 	if req.System != "" {
 		p.Messages = append(p.Messages, openai.SystemMessage(req.System))
 	}
+	var below []openai.ChatCompletionContentPartUnionParam // images of results: they come behind the last result
 	for i, msg := range req.Messages {
+		msg = m.forModel(msg)
 		wire, err := encodeMessage(msg)
 		if err != nil {
 			return p, fmt.Errorf("encode message %d of the model request: %w", i, err)
 		}
 		p.Messages = append(p.Messages, wire)
+		if msg.Role == session.RoleTool && len(msg.Images) > 0 {
+			below = append(below, parts(fmt.Sprintf(textBelow, wireID(msg.CallID)), msg.Images)...)
+		}
+		if last := i+1 == len(req.Messages) || req.Messages[i+1].Role != session.RoleTool; last && len(below) > 0 {
+			p.Messages, below = append(p.Messages, openai.UserMessage(below)), nil
+		}
 	}
 	for _, t := range req.Tools {
 		tool, err := encodeTool(t)
@@ -47,6 +55,9 @@ func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParam
 func encodeMessage(msg session.Message) (openai.ChatCompletionMessageParamUnion, error) {
 	switch msg.Role {
 	case session.RoleUser:
+		if len(msg.Images) > 0 {
+			return openai.UserMessage(parts(msg.Text, msg.Images)), nil
+		}
 		return openai.UserMessage(msg.Text), nil
 	case session.RoleTool:
 		return openai.ToolMessage(msg.Text, wireID(msg.CallID)), nil

@@ -27,7 +27,7 @@ const maxScript = 16 << 20
 // Config says which model is wanted and where its settings are found.
 type Config struct {
 	Model     string                   // "openai/NAME", "anthropic/NAME", "scripted/FILE", or "" for the default of the key that is set
-	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_MAX_TOKENS; nil means that none is set
+	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
 	CredKey   []byte                   // key of the credential's hash in the identity; the same for the whole store
 	MaxTokens int64                    // output limit of one answer; 0 means the provider's default
 	Limits    Limits
@@ -142,7 +142,11 @@ func resolveEndpoint(c Config, kind, name, owner, base string, open func(Endpoin
 		return nil, &NotConfiguredError{fmt.Sprintf("The model %s/%s needs a key: set %s_API_KEY, or %s_BASE_URL to a server on this machine.",
 			kind, name, owner, owner)}
 	}
-	m, err := open(EndpointConfig{Model: name, BaseURL: base, Key: key, CredKey: c.CredKey, MaxTokens: c.MaxTokens, Limits: c.Limits, Now: c.Now})
+	blind, err := textOnly(name, c.Getenv("HOLDFAST_IMAGES"))
+	if err != nil {
+		return nil, err
+	}
+	m, err := open(EndpointConfig{Model: name, BaseURL: base, Key: key, CredKey: c.CredKey, MaxTokens: c.MaxTokens, TextOnly: blind, Limits: c.Limits, Now: c.Now})
 	if err != nil {
 		return nil, fmt.Errorf("set up the model %s/%s: %w", kind, name, err)
 	}

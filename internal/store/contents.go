@@ -15,6 +15,19 @@ func (t *Tx) apart(p session.Plan) (session.Plan, error) {
 	return p, nil
 }
 
+// KeepImages stores the bytes of images.
+func (t *Tx) KeepImages(images []session.Image) error {
+	for _, i := range images {
+		if i.Data == nil {
+			continue
+		}
+		if _, err := t.exec("keep an image", insertContent, i.Digest, []byte(i.Data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 const contentOf = `SELECT body FROM contents WHERE digest = ?`
 
 // Content returns what is kept under a digest.

@@ -104,8 +104,11 @@ func (t *Tx) whole(what, query string, args ...any) ([]session.Item, error) {
 	return items, err
 }
 
-// short keeps a large result apart and returns what the row holds.
+// short keeps images and a large result apart and returns what the row holds.
 func (t *Tx) short(b session.ItemBody) (session.ItemBody, error) {
+	if err := t.KeepImages(b.NewImages()); err != nil {
+		return b, err
+	}
 	b, digest, text := b.Apart()
 	if digest == "" {
 		return b, nil

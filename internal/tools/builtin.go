@@ -42,8 +42,8 @@ func plan(args any, title string, paths ...string) (session.Plan, error) {
 	return session.Plan{Args: stored, Title: title, Paths: paths}, err
 }
 
-// reading is the plan of a tool that reads one place.
-func reading(p place, args any, title string) (session.Plan, error) {
+// readingPlan is the plan of a tool that reads one place.
+func readingPlan(p place, args any, title string) (session.Plan, error) {
 	if p.kind == session.PlaceOutside || p.kind == session.PlaceSecret {
 		if !strings.Contains(title, p.abs) {
 			title += " in " + p.abs

@@ -17,7 +17,7 @@ func applyHunks(text string, hunks []hunk) (string, []string, error) {
 		text, notes, err := applyHunks(rest, hunks)
 		return mark + text, notes, err
 	}
-	img := image{lines: splitLines(text)}
+	img := fileImage{lines: splitLines(text)}
 	img.done = make([]bool, len(img.lines))
 	var notes []string
 	for i, h := range hunks {
@@ -52,15 +52,15 @@ func splitLines(text string) []string {
 	return lines
 }
 
-// image is a file on its way from hunk to hunk.
-type image struct {
+// fileImage is a file on its way from hunk to hunk.
+type fileImage struct {
 	lines []string
 	done  []bool // made or matched by a hunk; no other one matches there
 }
 
 // find looks for the one place where all old lines of a hunk match, the nearest to where its header says. A hunk that begins at the first
 // line matches only there, and one without context behind it only at the end, as in git. loose: line ends had to be left out of account.
-func (m *image) find(h hunk) (at int, loose bool, err error) {
+func (m *fileImage) find(h hunk) (at int, loose bool, err error) {
 	if len(h.old) == 0 && len(m.lines) > 0 {
 		return 0, false, errors.New("it has no line of the file in it, so its place is not certain. Give the lines around it")
 	}
@@ -88,7 +88,7 @@ func (m *image) find(h hunk) (at int, loose bool, err error) {
 	return 0, false, m.unfound(h, want, first, end)
 }
 
-func (m *image) matches(h hunk, at int, loose bool) bool {
+func (m *fileImage) matches(h hunk, at int, loose bool) bool {
 	for i, l := range h.old {
 		have := m.lines[at+i]
 		if m.done[at+i] || have != l && (!loose || strings.HasSuffix(have, "\n") != strings.HasSuffix(l, "\n") || chomp(have) != chomp(l)) {
@@ -99,7 +99,7 @@ func (m *image) matches(h hunk, at int, loose bool) bool {
 }
 
 // unfound says what is there instead.
-func (m *image) unfound(h hunk, want int, first, end bool) error {
+func (m *fileImage) unfound(h hunk, want int, first, end bool) error {
 	where := fmt.Sprintf("within %d lines of line %d", maxOffset, want+1)
 	switch {
 	case first && end:
@@ -136,7 +136,7 @@ func (m *image) unfound(h hunk, want int, first, end bool) error {
 
 // put replaces the old lines of a hunk by the new ones. Lines that stay are not touched; where line ends were left out of account, new lines
 // end as the file does there.
-func (m *image) put(h hunk, at int, loose bool) {
+func (m *fileImage) put(h hunk, at int, loose bool) {
 	now := append([]string{}, h.new...)
 	for i, n := range h.changed {
 		if n >= 0 {
@@ -172,7 +172,7 @@ func (m *image) put(h hunk, at int, loose bool) {
 }
 
 // lineEnd is how a line ends, or another end for one that has none.
-func (m *image) lineEnd(l, other string) string {
+func (m *fileImage) lineEnd(l, other string) string {
 	switch {
 	case strings.HasSuffix(l, "\r\n"):
 		return "\r\n"

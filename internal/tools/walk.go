@@ -1,130 +1,271 @@
 package tools
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 )
 
 const (
-	maxWalk   = 200_000 // files a search looks at
-	maxNested = 8       // repositories inside repositories
+	maxWalk  = 200_000 // files a search looks at
+	maxDepth = 1_000   // folders inside folders
+	maxRepos = 64      // repositories inside that git is asked about
 )
 
-// walk finds the regular files below a place. Links are not followed, and the state directory is never entered (I2).
+// folderFiles is one folder that a walk came to and the regular files in it, sorted.
+type folderFiles struct {
+	dir   string // below the place, with slashes; "." is the place itself
+	names []string
+}
+
+// walk finds the regular files below a place: everything that no rule ignores. Links are not followed, .git folders and the state directory
+// are never entered (I2). Each folder is opened below the one that it was found in (I1), by several goroutines; run waits for them.
 type walk struct {
 	o     Options
 	p     place
-	root  *os.Root
-	names []string // relative to the place
-	cut   bool     // there are more than maxWalk
+	state string // the state directory, links resolved
+
+	mu      sync.Mutex
+	more    *sync.Cond
+	todo    []walkStep // the last one is next, so that few folders are open at a time
+	busy    int
+	folders []folderFiles
+	err     error // why the walk ends early
+
+	files  atomic.Int64
+	repos  atomic.Int64
+	denied atomic.Int64 // folders that cannot be read
+	cut    atomic.Bool  // there are more than maxWalk
 }
 
-// files lists the files below a folder, sorted: what git does not ignore when the folder is part of a repository, everything outside .git
-// folders otherwise. A folder that git ignores but that was named is listed whole.
+// walkStep is one folder to look at.
+type walkStep struct {
+	parent *opened
+	name   string // in the parent
+	dir    string // below the place
+	depth  int
+	rules  rules
+}
+
+// opened is a folder that steps open others in. The last of them closes it.
+type opened struct {
+	root *os.Root
+	uses atomic.Int64
+}
+
+func (o *opened) release() {
+	if o.uses.Add(-1) == 0 {
+		_ = o.root.Close()
+	}
+}
+
+// files lists the files below a folder, folder by folder in order. A folder that is ignored but was named is listed whole.
 func (o Options) files(ctx context.Context, p place) (*walk, error) {
 	root, err := os.OpenRoot(p.root)
 	if err != nil {
-		return nil, failf("%s cannot be searched: %v.", p.rel, plainError(err))
+		return nil, failf("%s cannot be searched: %v.", visibleName(p.rel), plainError(err))
 	}
-	defer func() { _ = root.Close() }()
-	w := &walk{o: o, p: p, root: root}
-	if ignored(ctx, p.abs) || !w.repository(ctx, ".", 0) {
-		w.names = nil
-		err = w.folders(ctx)
+	w := &walk{o: o, p: p, state: o.state()}
+	w.more = sync.NewCond(&w.mu)
+	top := &opened{root: root}
+	top.uses.Store(1)
+	first := walkStep{parent: top, name: p.rel, dir: ".", rules: rulesFor(ctx, root, p)}
+	if err := w.run(ctx, first); err != nil {
+		return nil, err
 	}
-	slices.Sort(w.names)
-	w.names = slices.Compact(w.names)
-	return w, err
+	slices.SortFunc(w.folders, func(a, b folderFiles) int { return comparePaths(a.dir, b.dir) })
+	return w, nil
 }
 
-// add takes one file when it is one.
-func (w *walk) add(name string) {
-	info, err := w.root.Lstat(filepath.Join(w.p.rel, name))
-	if err != nil || !info.Mode().IsRegular() || w.o.ownRecord(filepath.Join(w.p.abs, name)) {
-		return
+// state is where the state directory really is.
+func (o Options) state() string {
+	if real, err := resolveLinks(o.StateDir); err == nil && o.StateDir != "" {
+		return real
 	}
-	if len(w.names) >= maxWalk {
-		w.cut = true
-		return
-	}
-	w.names = append(w.names, name)
+	return o.StateDir
 }
 
-// folders walks without git.
-func (w *walk) folders(ctx context.Context) error {
-	top := filepath.ToSlash(w.p.rel)
-	return fs.WalkDir(w.root.FS(), top, func(path string, d fs.DirEntry, err error) error {
+// comparePaths orders folders so that what is inside one follows it directly.
+func comparePaths(a, b string) int {
+	for i := 0; i < len(a) && i < len(b); i++ {
+		switch x, y := a[i], b[i]; {
+		case x == y:
+		case x == '/':
+			return -1
+		case y == '/':
+			return 1
+		default:
+			return int(x) - int(y)
+		}
+	}
+	return len(a) - len(b)
+}
+
+// workers is how many goroutines a search uses.
+func workers() int { return min(max(runtime.GOMAXPROCS(0), 2), 8) }
+
+func (w *walk) run(ctx context.Context, first walkStep) error {
+	w.todo = []walkStep{first}
+	stop := context.AfterFunc(ctx, func() { w.fail(context.Cause(ctx)) })
+	defer stop()
+	var wg sync.WaitGroup
+	for range workers() {
+		wg.Go(func() {
+			for {
+				s, ok := w.next()
+				if !ok {
+					return
+				}
+				w.finish(w.look(ctx, s))
+			}
+		})
+	}
+	wg.Wait()
+	for _, s := range w.todo {
+		s.parent.release()
+	}
+	return w.err
+}
+
+// next waits for a folder to look at; there is none any more when nobody works either.
+func (w *walk) next() (walkStep, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.todo) == 0 && w.busy > 0 && w.err == nil {
+		w.more.Wait()
+	}
+	if len(w.todo) == 0 || w.err != nil || w.cut.Load() {
+		w.more.Broadcast()
+		return walkStep{}, false
+	}
+	s := w.todo[len(w.todo)-1]
+	w.todo = w.todo[:len(w.todo)-1]
+	w.busy++
+	return s, true
+}
+
+func (w *walk) finish(f folderFiles, inside []walkStep) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy--
+	w.todo = append(w.todo, inside...)
+	if len(f.names) > 0 {
+		w.folders = append(w.folders, f)
+	}
+	w.more.Broadcast()
+}
+
+func (w *walk) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+	w.more.Broadcast()
+}
+
+// look reads one folder. One that cannot be read does not end the search, unless it is the one that was named.
+func (w *walk) look(ctx context.Context, s walkStep) (folderFiles, []walkStep) {
+	defer s.parent.release()
+	f := folderFiles{dir: s.dir}
+	entries, err := readFolder(s.parent.root, s.name)
+	if err != nil {
+		if s.depth == 0 {
+			w.fail(failf("%s cannot be searched: %v.", visibleName(w.p.rel), plainError(err)))
+		}
+		w.denied.Add(1)
+		return f, nil
+	}
+	r := s.rules
+	if s.depth > 0 && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".git" }) && w.repos.Add(1) <= maxRepos {
+		if of := askGit(ctx, filepath.Join(w.p.abs, filepath.FromSlash(s.dir)), s.dir); of != nil {
+			r = of
+		}
+	}
+	var inside []string
+	r = r.enter(s.dir, entries, func(name string) ([]byte, error) { return readSmall(s.parent.root, filepath.Join(s.name, name)) })
+	g, asked := r.(gitRules)
+	all := asked && len(g) == 0 // nothing is ignored
+	f.names = make([]string, 0, len(entries))
+	for _, e := range entries {
+		name := e.Name()
 		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil && path == top:
-			return failf("%s cannot be searched: %v.", w.p.rel, plainError(err))
-		case err != nil:
-			return nil // an unreadable folder does not end the search
-		case d.IsDir() && (d.Name() == ".git" || w.o.ownRecord(filepath.Join(w.p.root, filepath.FromSlash(path)))):
-			return fs.SkipDir
-		case w.cut:
-			return fs.SkipAll
-		case d.Type().IsRegular():
-			if rel, in := below(w.p.rel, filepath.FromSlash(path)); in && rel != "." {
-				w.add(rel)
+		case e.IsDir():
+			if rel := path.Join(s.dir, name); name != ".git" && !r.ignored(rel, true) && !w.own(rel) {
+				inside = append(inside, name)
+			}
+		case e.Type().IsRegular():
+			if all || !r.ignored(path.Join(s.dir, name), false) {
+				f.names = append(f.names, name)
 			}
 		}
+	}
+	if n := w.files.Add(int64(len(f.names))); n > maxWalk {
+		f.names = f.names[:max(0, len(f.names)-int(n-maxWalk))]
+		w.cut.Store(true)
+	}
+	slices.Sort(f.names)
+	return f, w.steps(s, r, inside)
+}
+
+// steps are the folders inside one.
+func (w *walk) steps(s walkStep, r rules, names []string) []walkStep {
+	if len(names) == 0 || w.cut.Load() {
 		return nil
-	})
+	}
+	root, err := s.parent.root.OpenRoot(s.name)
+	if err != nil || s.depth == maxDepth {
+		w.denied.Add(1)
+		return nil
+	}
+	slices.Sort(names)
+	slices.Reverse(names)
+	at := &opened{root: root}
+	at.uses.Store(int64(len(names)))
+	out := make([]walkStep, len(names))
+	for i, name := range names {
+		out[i] = walkStep{parent: at, name: name, dir: path.Join(s.dir, name), depth: s.depth + 1, rules: r}
+	}
+	return out
 }
 
-// repository asks git, which knows the ignore rules best. Repositories inside are asked in turn: git names only their folder.
-func (w *walk) repository(ctx context.Context, dir string, depth int) bool {
-	b, err := gitCommand(ctx, filepath.Join(w.p.abs, dir), "ls-files", "-z", "-co", "--exclude-standard").Output()
+// own tells whether a path is the state directory.
+func (w *walk) own(rel string) bool {
+	return w.state != "" && len(rel) <= len(w.state) && strings.HasSuffix(w.state, path.Base(rel)) &&
+		filepath.Join(w.p.abs, filepath.FromSlash(rel)) == w.state
+}
+
+func readFolder(root *os.Root, name string) ([]fs.DirEntry, error) {
+	dir, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold it up
 	if err != nil {
-		return false
+		return nil, err
 	}
-	for name := range bytes.SplitSeq(b, []byte{0}) {
-		if len(name) == 0 {
-			continue
-		}
-		inner := filepath.Join(dir, filepath.FromSlash(string(name)))
-		if _, err := w.root.Lstat(filepath.Join(w.p.rel, inner, ".git")); err == nil && depth < maxNested {
-			w.repository(ctx, inner, depth+1)
-			continue
-		}
-		w.add(inner)
+	defer func() { _ = dir.Close() }()
+	if info, err := dir.Stat(); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, syscall.ENOTDIR
 	}
-	return true
+	return dir.ReadDir(-1)
 }
 
-// ignored tells whether git ignores a folder as a whole.
-func ignored(ctx context.Context, dir string) bool {
-	return gitCommand(ctx, dir, "check-ignore", "-q", ".").Run() == nil
-}
-
-// gitCommand looks at a repository without running anything that it configures, and wherever our own environment points.
-func gitCommand(ctx context.Context, dir string, arguments ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false"}, arguments...)...)
-	cmd.Dir = dir
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") }), "GIT_OPTIONAL_LOCKS=0")
-	return cmd
-}
-
-// matchBase lets a pattern without a slash match in any folder.
-func matchBase(pattern string) string {
-	if !strings.Contains(pattern, "/") {
-		return "**/" + pattern
+// missing says that a search did not see every file.
+func (w *walk) missing() string {
+	out := ""
+	if w.cut.Load() {
+		out = fmt.Sprintf("\n[only %d files were looked at, there are more; name a folder]", maxWalk)
 	}
-	return pattern
-}
-
-// cutMark says that a search did not see every file.
-func (w *walk) cutMark() string {
-	if !w.cut {
-		return ""
+	if n := w.denied.Load(); n > 0 {
+		out += fmt.Sprintf("\n[%d folder(s) could not be read]", n)
 	}
-	return "\n[only the first files were looked at, there are too many; name a folder]"
+	return out
 }
