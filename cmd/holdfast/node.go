@@ -96,7 +96,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		return err
 	}
 	n.model = resolver(model, key)
-	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
+	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)

@@ -14,7 +14,7 @@
 //
 //	I1: every path is inside one of the roots after its links are resolved, and files are opened below that root (os.Root), so that a
 //	    folder swapped for a link after the check leads nowhere else.
-//	I2: no path inside the state directory is read or written, and nothing inside a .git folder is written.
+//	I2: no path inside the state directory or the folder of the user's configuration is read or written, and nothing inside a .git folder is written.
 //	I3: a file is replaced as a whole by rename, after the digest before was read once more; it holds the old or the new content at
 //	    every instant, and a new file never replaces one that appeared meanwhile.
 //	I4: an edit changes the bytes it names and no others: byte-order mark, line ends, final newline and permissions stay.
