@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test check audit race crash families bench clean
+.PHONY: build demo test check fuzz audit race crash families bench clean
 
 build:
 	$(GO) build -trimpath -o bin/holdfast ./cmd/holdfast
@@ -22,6 +22,16 @@ check:
 	GOOS=windows $(GO) build -o /dev/null ./cmd/holdfast
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(MAKE) test
+	$(MAKE) fuzz
+
+# Every fuzz target for a minute each. `make test` runs their seeds only.
+FUZZTIME ?= 60s
+fuzz:
+	@grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+		grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | cut -d' ' -f2 | while read -r name; do \
+			echo "$$dir $$name"; $(GO) test $$dir -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) </dev/null || exit 1; \
+		done || exit 1; \
+	done
 
 # Known vulnerabilities and licences of what is linked. The advisories come with the module cache: no network once they are there.
 audit:
