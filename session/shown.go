@@ -38,6 +38,9 @@ func shownLine(s string) string {
 // unseen tells characters that are not shown as themselves. The two joiners stay: scripts and emoji need them, and between letters they make
 // another word than the one they seem to be, not the same.
 func unseen(r rune) bool {
+	if r < 0x7f {
+		return r < ' '
+	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\u200c' && r != '\u200d'
 }
 
