@@ -15,7 +15,7 @@ import (
 func (t *turn) plan(tx Tx, run Run, att Attempt, response string, calls []Call, byCode bool) error {
 	for _, c := range calls {
 		it := Item{ID: ItemID(t.e.NewID()), Kind: ItemTool, State: ItemOpen, Body: ItemBody{Response: response}}
-		tc := &ToolCall{CallID: c.ID, Name: c.Name, Args: c.Args, Effect: EffectID(t.e.NewID()), Title: c.Name, Kind: KindOther, Status: ToolPending,
+		tc := &ToolCall{CallID: c.ID, Name: c.Name, Args: c.Args, Effect: EffectID(t.e.NewID()), Title: shownName(c.Name), Kind: KindOther, Status: ToolPending,
 			ByCode: byCode}
 		ef := Effect{ID: tc.Effect, Session: t.a.id, Run: run.ID, Attempt: att.ID, Item: it.ID, Tool: c.Name, Class: Unknown,
 			ArgsDigest: ArgsDigest(c.Name, c.Args), State: EffectPlanned, PlannedAt: t.e.Now()}
@@ -125,7 +125,7 @@ var errRedefined = errors.New("the tool was redefined")
 func (c *call) once(ctx context.Context) error {
 	tc := c.item.Body.Tool
 	if c.tool = c.t.find(ctx, tc); c.tool == nil {
-		return c.refuse(ctx, fmt.Sprintf("There is no tool named %q here.", tc.Name), Approval{})
+		return c.refuse(ctx, fmt.Sprintf("There is no tool named %q here.", shownName(tc.Name)), Approval{})
 	}
 	c.env = c.t.env(c.effect.ID)
 	c.env.Buffer = c.buffer()
@@ -136,6 +136,7 @@ func (c *call) once(ctx context.Context) error {
 	if err != nil {
 		return c.refuse(ctx, safeText(err), Approval{})
 	}
+	plan.Title = shownLine(plan.Title)
 	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
 	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, Excerpts(plan.Files), c.tool.Kind()
 	st, inStore := c.tool.(StateTool)

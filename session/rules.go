@@ -286,9 +286,9 @@ func (r Rule) text(command string) string {
 			what += ", while the files it runs stay as they are"
 		}
 	case RulePrefix:
-		what = "commands that begin with " + strings.Join(r.words(), " ")
+		what = "commands that begin with " + shownLine(strings.Join(r.words(), " "))
 	case RuleEdit:
-		what = "file edits in " + r.Value + " and below"
+		what = "file edits in " + shownLine(r.Value) + " and below"
 		if r.Tool != "" {
 			what += " with " + r.Tool
 		}
@@ -320,7 +320,7 @@ func (r Rule) text(command string) string {
 	return what + ", everywhere"
 }
 
-func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ⏎ ") }
+func oneLine(s string) string { return shownLine(strings.ReplaceAll(s, "\n", " ⏎ ")) }
 
 // programsDigest is over the files that a command runs; "" when it names none.
 func programsDigest(p Plan) string {

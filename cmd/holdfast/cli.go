@@ -209,7 +209,7 @@ const whole = math.MaxInt
 // line makes one line of a text that came from elsewhere: no control characters, at most limit characters.
 func line(s string, limit int) string {
 	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
 		return r
@@ -223,7 +223,7 @@ func line(s string, limit int) string {
 // plain keeps the lines of a text that came from elsewhere and drops what would control a terminal.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
 		return r

@@ -37,6 +37,15 @@ func userHome() string {
 	return u.HomeDir
 }
 
+// ownPlaces are the folders beside the state directory that no tool may use: where the user's configuration is looked for.
+func ownPlaces() []string {
+	home := userHome()
+	if home == "" {
+		return nil
+	}
+	return []string{filepath.Join(home, ".config", "holdfast")}
+}
+
 // openLog returns the log: a private file in the state directory, or nothing. HOLDFAST_LOG sets the level; errors are always kept.
 func openLog(home string) (zerolog.Logger, io.Closer) {
 	level, err := zerolog.ParseLevel(os.Getenv("HOLDFAST_LOG"))

@@ -12,6 +12,8 @@ import (
 type Options struct {
 	// StateDir holds the agent's own records; no tool goes there.
 	StateDir string
+	// Own are more folders of that kind: the user's configuration, which decides what runs and what is allowed.
+	Own []string
 	// IsDetach tells causes by which this process only lets go of a command from those that stop it. Without it they are
 	// session.ErrDetach and session.ErrFenced.
 	IsDetach func(error) bool

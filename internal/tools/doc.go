@@ -15,7 +15,7 @@
 //	I1: a path outside of the roots, after its links are resolved, is a question of the policy, and a call runs only on the place that it was
 //	    planned for. Files are changed and read by their name in a folder that was opened without following a link, so that a folder swapped
 //	    for a link after the check leads nowhere else.
-//	I2: no path inside the state directory is read or written, and nothing of git's own records is written.
+//	I2: no path inside the state directory or the folder of the user's configuration is read or written, and nothing of git's own records is written.
 //	I3: a file is replaced as a whole by rename; it holds the old or the new content at every instant, and a new file never replaces one that
 //	    appeared meanwhile. Several files are changed in order, after all were looked at, or none is; each says afterwards whether it was.
 //	I4: an edit changes the bytes it names and no others: byte-order mark, line ends, final newline and permissions stay.

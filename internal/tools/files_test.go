@@ -77,6 +77,26 @@ func TestTools_RootUnderALinkAndStateDirectory(t *testing.T) {
 	b.refused("write", args{"path": "state/new", "content": "x"})
 }
 
+// The user's configuration says what runs: in a session of the home directory it is as far away as anywhere else.
+func TestTools_ConfigurationOfTheUser(t *testing.T) {
+	b := newBench(t)
+	b.opt.Own = []string{b.path(".config/holdfast")}
+	b.put(".config/holdfast/config.toml", "authority = \"read\"\n")
+	b.put(".config/other/a.txt", "authority\n")
+	if err := os.Symlink(".config/holdfast", b.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{".config/holdfast/config.toml", "link/config.toml", ".config/other/../holdfast/config.toml"} {
+		b.refused("read", args{"path": path})
+		b.refused("edit", args{"path": path, "edits": []args{{"old": "read", "new": "full"}}})
+	}
+	b.refused("write", args{"path": ".config/holdfast/new.toml", "content": "x"})
+	b.refused("list", args{"path": ".config/holdfast"})
+	if out := b.must("grep", args{"pattern": "authority"}); strings.Contains(out.Text, "config.toml") || !strings.Contains(out.Text, "other/a.txt") {
+		t.Errorf("a search says %s", out.Text)
+	}
+}
+
 func TestWrite_ReplacesOnlyWhatWasRead(t *testing.T) {
 	b := newBench(t)
 	b.must("write", args{"path": "a.txt", "content": "one\n"})

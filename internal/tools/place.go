@@ -53,7 +53,7 @@ func (o Options) reach(env session.ToolEnv, path string) (place, error) {
 		return place{}, failf("%s cannot be used: %v.", path, plainError(err))
 	}
 	if o.ownRecord(real) {
-		return place{}, failf("%s belongs to the agent's own records. Leave it alone.", path)
+		return place{}, failf("%s belongs to the agent's own records and settings. Leave it alone.", path)
 	}
 	for _, root := range realRoots(env) {
 		if rel, in := below(root, real); in {
@@ -82,17 +82,20 @@ func (o Options) again(env session.ToolEnv, path string, pl session.Plan) (place
 	return p, err
 }
 
-// ownRecord tells whether a resolved path lies in the state directory (I2).
+// ownRecord tells whether a resolved path lies in the state directory or another folder of ours (I2).
 func (o Options) ownRecord(abs string) bool {
-	if o.StateDir == "" {
-		return false
+	for _, dir := range append([]string{o.StateDir}, o.Own...) {
+		if dir == "" {
+			continue
+		}
+		if r, err := resolveLinks(dir); err == nil {
+			dir = r
+		}
+		if _, in := below(dir, abs); in {
+			return true
+		}
 	}
-	state := o.StateDir
-	if r, err := resolveLinks(state); err == nil {
-		state = r
-	}
-	_, in := below(state, abs)
-	return in
+	return false
 }
 
 // locateWrite is reach for a file that will be written.

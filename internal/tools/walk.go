@@ -30,9 +30,9 @@ type folderFiles struct {
 // walk finds the regular files below a place: everything that no rule ignores. Links are not followed, .git folders and the state directory
 // are never entered (I2). Each folder is opened below the one that it was found in (I1), by several goroutines; run waits for them.
 type walk struct {
-	o     Options
-	p     place
-	state string // the state directory, links resolved
+	o      Options
+	p      place
+	closed []string // folders where no tool goes, links resolved
 
 	mu      sync.Mutex
 	more    *sync.Cond
@@ -74,7 +74,7 @@ func (o Options) files(ctx context.Context, p place) (*walk, error) {
 	if err != nil {
 		return nil, failf("%s cannot be searched: %v.", visibleName(p.rel), plainError(err))
 	}
-	w := &walk{o: o, p: p, state: o.state()}
+	w := &walk{o: o, p: p, closed: o.closed()}
 	w.more = sync.NewCond(&w.mu)
 	top := &opened{root: root}
 	top.uses.Store(1)
@@ -86,12 +86,18 @@ func (o Options) files(ctx context.Context, p place) (*walk, error) {
 	return w, nil
 }
 
-// state is where the state directory really is.
-func (o Options) state() string {
-	if real, err := resolveLinks(o.StateDir); err == nil && o.StateDir != "" {
-		return real
+// closed lists the folders where no tool goes, as they really are.
+func (o Options) closed() (dirs []string) {
+	for _, dir := range append([]string{o.StateDir}, o.Own...) {
+		if dir == "" {
+			continue
+		}
+		if real, err := resolveLinks(dir); err == nil {
+			dir = real
+		}
+		dirs = append(dirs, dir)
 	}
-	return o.StateDir
+	return dirs
 }
 
 // comparePaths orders folders so that what is inside one follows it directly.
@@ -238,10 +244,11 @@ func (w *walk) steps(s walkStep, r rules, names []string) []walkStep {
 	return out
 }
 
-// own tells whether a path is the state directory.
+// own tells whether a path is the state directory, or another folder where no tool goes.
 func (w *walk) own(rel string) bool {
-	return w.state != "" && len(rel) <= len(w.state) && strings.HasSuffix(w.state, path.Base(rel)) &&
-		filepath.Join(w.p.abs, filepath.FromSlash(rel)) == w.state
+	return slices.ContainsFunc(w.closed, func(dir string) bool {
+		return len(rel) <= len(dir) && strings.HasSuffix(dir, path.Base(rel)) && filepath.Join(w.p.abs, filepath.FromSlash(rel)) == dir
+	})
 }
 
 func readFolder(root *os.Root, name string) ([]fs.DirEntry, error) {
