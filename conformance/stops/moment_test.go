@@ -29,7 +29,7 @@ func TestStop_WhileTheOwnerSleeps(t *testing.T) {
 			id := b.Prompt(session, do(foreground(stays("front"))))
 			w.begun("front")
 			b.NewSession(w.work) // a write of the other: the owner is not suspended in the middle of its own
-			suspend(t, a.PID())
+			w.suspend(a.PID())
 			began := time.Now()
 			stop(w, b, session)
 			if got := ended(t, b, id); got != "cancelled" {
@@ -72,7 +72,7 @@ func TestStop_OfAnotherWindowThatSleeps(t *testing.T) {
 			id := a.Prompt(session, do(foreground(stays("front"))))
 			w.begun("front")
 			b.NewSession(w.work) // a write of the other: the owner is not suspended in the middle of its own
-			suspend(t, a.PID())
+			w.suspend(a.PID())
 			b.Prompt(session, stop)
 			message(t, b, "agent_message_chunk", "Stopping: the stop is stored", "rocess "+strconv.Itoa(a.PID()))
 			harness.Eventually(t, "the command ends though its process sleeps", func() bool { return len(w.running()) == 0 })
