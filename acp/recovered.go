@@ -77,7 +77,7 @@ func recoveredLine(all []session.Session) string {
 	if len(all) > 1 {
 		what = fmt.Sprintf("%d other sessions", len(all))
 	}
-	return fmt.Sprintf("Recovered: work in %s went on by itself: %s. /stop all stops all work for good, and so does 'holdfast stop --all' in a terminal; "+
+	return fmt.Sprintf("Recovered: work in %s was taken up again by itself: %s. /stop all stops all work for good, and so does 'holdfast stop --all' in a terminal; "+
 		"'holdfast sessions list' shows it.", what, strings.Join(names, ", "))
 }
 

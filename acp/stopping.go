@@ -153,6 +153,7 @@ func (f *follower) confirmSoon(run session.RunID, p *openPrompt) {
 			return
 		}
 		f.sayStopping()
+		f.b.Engine.EndCommandsSoon(f.id)
 		f.muted[run] = true
 		delete(f.prompts, run)
 		p.answer(f, "cancelled")

@@ -602,7 +602,17 @@ func (Hooks) Cancelled(stx session.Tx, id session.SessionID, command string, now
 		return err
 	}
 	if g.Status == Paused && g.CancelCommand != "" { // stopped once more: a prompt behind the first stop does not undo this one
-		g.CancelCommand, g.UpdatedAt = command, now
+		first, err := tx.Command(g.CancelCommand)
+		if err != nil {
+			return err
+		}
+		again, err := tx.Command(command)
+		if err != nil {
+			return err
+		}
+		if g.CancelCommand, g.UpdatedAt = command, now; first.Instance != again.Instance {
+			g.CancelCommand = "" // two windows have stopped it, in whatever order: neither gives it back alone
+		}
 		return tx.UpdateGoal(g, now)
 	}
 	if g.Status == Paused { // by a program, or for good by the user: there is nothing to give back

@@ -31,6 +31,7 @@ type actor struct {
 	inherited map[RunID]bool
 	started   bool
 	begun     bool               // its goroutine runs; guarded by the engine
+	anew      map[RunID]bool     // waiting runs that are to be looked at once more, each in its turn. Loop goroutine only.
 	timers    map[RunID]sighting // waits for a time, since when this process has seen them. Loop goroutine only.
 }
 
@@ -190,7 +191,12 @@ func (a *actor) pick() (*Run, time.Time, error) {
 		moved[r.ID] = gone == nil && now == s.Identity
 	}
 	a.shorten(runs)
-	recheck := a.takeRecheck()
+	if a.takeRecheck() {
+		a.anew = map[RunID]bool{}
+		for _, r := range runs {
+			a.anew[r.ID] = r.Phase == PhaseWaiting
+		}
+	}
 	if !a.started {
 		a.started = true
 		for _, r := range runs {
@@ -218,7 +224,8 @@ func (a *actor) pick() (*Run, time.Time, error) {
 			if r.Kind != kind || held && r.Desired == DesiredRun {
 				continue
 			}
-			if a.ready(r, recheck, moved[r.ID], answered[r.ID] || !asked[r.ID]) {
+			if a.ready(r, a.anew[r.ID], moved[r.ID], answered[r.ID] || !asked[r.ID]) {
+				delete(a.anew, r.ID)
 				return &r, due, nil
 			}
 			held = held || kind == RunPrompt && r.Phase == PhaseWaiting && r.ReasonCode == CodeApproval
@@ -238,6 +245,8 @@ func (a *actor) look(tx Tx, s Session, runs []Run, moved map[RunID]bool) (there 
 			var code Code
 			code, err = a.e.HeldBack(tx, s, r)
 			moved[r.ID] = code == CodeNone
+		case r.ReasonCode == CodeEnvironment:
+			moved[r.ID] = r.Profile.Or(s.Profile).Fits(a.e.Here())
 		case r.ReasonCode == CodeWorkspaceChanged, r.ReasonCode == CodeDirectoryMissing:
 			there = append(there, r)
 		}

@@ -338,6 +338,9 @@ func (e *Engine) halt(ctx context.Context, id SessionID, kind CommandKind) (stri
 		if err := VoidApprovals(tx, id, now); err != nil {
 			return err
 		}
+		if err := tx.InsertCommand(Command{ID: cmd, Session: id, Kind: kind, Instance: e.Self.ID, At: now}); err != nil {
+			return err
+		}
 		if err := e.Hooks.Cancelled(tx, id, cmd, now); err != nil {
 			return err
 		}
@@ -346,7 +349,7 @@ func (e *Engine) halt(ctx context.Context, id SessionID, kind CommandKind) (stri
 				return err
 			}
 		}
-		return tx.InsertCommand(Command{ID: cmd, Session: id, Kind: kind, Instance: e.Self.ID, At: now})
+		return nil
 	})
 	if err != nil {
 		return "", fmt.Errorf("store the cancel: %w", err)

@@ -45,6 +45,89 @@ func (e *Engine) endSoon(id SessionID) {
 	})
 }
 
+// EndCommands ends the foreground commands of stopped work, for an owner that does not respond. It settles nothing: what became of them is
+// found by whoever executes the session, from their receipts.
+func (e *Engine) EndCommands(ctx context.Context, id SessionID) error {
+	var open []Effect
+	err := e.Store.Read(ctx, func(tx Tx) error {
+		open = nil
+		s, err := tx.Session(id)
+		if err != nil || tx.Condition(s.Owner).Life == LifeElsewhere {
+			return err
+		}
+		all, err := tx.OpenEffects(id)
+		if err != nil {
+			return err
+		}
+		for _, ef := range all {
+			r, err := tx.Run(ef.Run)
+			if err != nil {
+				return err
+			}
+			if ef.State == EffectDispatched && ef.Dir != "" && r.Desired != DesiredRun {
+				open = append(open, ef)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look for commands of stopped work: %w", err)
+	}
+	var errs []error
+	for _, ef := range open {
+		for _, tool := range e.Tools {
+			if r, ok := tool.(Reattacher); ok && tool.Spec().Name == ef.Tool {
+				_, err := r.Kill(ctx, ToolEnv{RunDir: ef.Dir})
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// EndCommandsSoon is EndCommands beside everything else. Close waits for it.
+func (e *Engine) EndCommandsSoon(id SessionID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	e.wg.Go(func() {
+		if err := e.EndCommands(e.ctx, id); err != nil && e.ctx.Err() == nil {
+			e.Log.Error().Err(err).Str("session_id", string(id)).Msg("ending the commands of stopped work failed")
+		}
+	})
+}
+
+// Unconfirmed tells of stopped sessions whose owner, another process, has not let go yet, and of one such process.
+func (e *Engine) Unconfirmed(ctx context.Context, ids []SessionID) (open []SessionID, pid int, err error) {
+	err = e.Store.Read(ctx, func(tx Tx) error {
+		open = nil
+		for _, id := range ids {
+			s, err := tx.Session(id)
+			if err != nil || s.Owner == "" || s.Owner == e.Self.ID {
+				continue // nothing runs there, or it is stopped here
+			}
+			runs, err := tx.OpenRuns(id)
+			if err != nil {
+				return err
+			}
+			row, err := tx.Instance(s.Owner)
+			if IsNotFound(err) || err == nil && tx.Lost(s.Owner) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(runs, func(r Run) bool { return r.Desired != DesiredRun && r.Phase == PhaseWorking }) {
+				open, pid = append(open, id), row.PID
+			}
+		}
+		return nil
+	})
+	return open, pid, err
+}
+
 // LookAfterBackgrounds records the background commands that have ended, of one session or, with "", of all, and ends those that somebody
 // wants stopped. It makes no model request and wakes nobody's work.
 func (e *Engine) LookAfterBackgrounds(ctx context.Context, id SessionID) error {

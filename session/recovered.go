@@ -14,8 +14,8 @@ func (e *Engine) Recovering() bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, a := range e.actors {
-		if !a.settled.Load() {
+	for id, a := range e.actors {
+		if _, waits := e.parked[id]; !waits && !a.settled.Load() { // what waits for its turn is decided
 			return true
 		}
 	}

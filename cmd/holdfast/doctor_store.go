@@ -156,6 +156,10 @@ func (d *diagnosis) files() {
 			d.add("log", levelOK, message, "")
 		}
 	}
+	if at, file, err := store.LogLost(d.Home); err == nil && at != "" {
+		d.add("log", levelPerson, store.CodeLogLost+": the store's log was removed while it held changes (found "+line(at, 40)+"). What was stored last may be missing.",
+			"Look whether what you remember is there, then remove "+file+".")
+	}
 	if _, err := os.Stat(filepath.Join(d.Home, "reserve")); errors.Is(err, os.ErrNotExist) {
 		d.add("space", levelNote, "The space kept back for a full disk is in use; it is set aside again once there is room.", "")
 	}

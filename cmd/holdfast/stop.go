@@ -161,7 +161,7 @@ func (c *cli) confirmed(ctx context.Context, ids []session.SessionID) ([]stopVie
 			}
 			out = append(out, v)
 		}
-		if err := c.endCommands(ctx, out); err != nil {
+		if err := c.endCommands(ctx, out, time.Until(deadline) < confirmWithin/2); err != nil {
 			return nil, err
 		}
 		for _, v := range out {
@@ -215,18 +215,23 @@ func (c *cli) stopOf(ctx context.Context, id session.SessionID) (stopView, error
 	return v, err
 }
 
-// endCommands ends the commands of stopped work that has no live owner, all at once. An owner that comes meanwhile does the same; the
+// endCommands ends the commands of stopped work that has no live owner, or one that has not confirmed the stop in time, all at once. An owner that comes meanwhile does the same; the
 // receipt says that the user stopped it, whoever is faster.
-func (c *cli) endCommands(ctx context.Context, stops []stopView) error {
+func (c *cli) endCommands(ctx context.Context, stops []stopView, late bool) error {
 	short, cancel := context.WithTimeout(ctx, confirmOnce)
 	defer cancel()
 	var wg sync.WaitGroup
 	errs := make([]error, len(stops))
 	for i := range stops {
-		if stops[i].PID != 0 {
-			continue
+		if stops[i].PID == 0 {
+			wg.Go(func() { stops[i].State, errs[i] = c.endCommandsOf(ctx, short, stops[i].SessionID) })
+		} else if late { // its process does not respond, and confirms nothing
+			wg.Go(func() {
+				if err := c.node.engine.EndCommands(short, stops[i].SessionID); err != nil && short.Err() == nil {
+					errs[i] = err
+				}
+			})
 		}
-		wg.Go(func() { stops[i].State, errs[i] = c.endCommandsOf(ctx, short, stops[i].SessionID) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

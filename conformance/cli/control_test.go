@@ -201,7 +201,7 @@ func TestStop_Unconfirmed(t *testing.T) {
 	w := newWorld(t, pursuing(traced))
 	a := w.editor(allow)
 	sess, id := w.began(a)
-	a.Signal(syscall.SIGSTOP)
+	harness.Suspend(t, w.home, a.PID())
 	got := document[[]stopped](w, "stop", sess)
 	if len(got) != 1 || got[0].State != "stopping" || got[0].PID != a.PID() {
 		t.Errorf("stopped as %+v", got)

@@ -73,7 +73,10 @@ func TestBackground_Kills(t *testing.T) {
 			session := a.NewSession(w.work)
 			say(t, a, session, do(background("echo $PPID > supervisor; echo $$ > command; echo run >> counter; echo before; "+until("go")+"; echo after; exit 3"),
 				output(map[string]any{"id": "bg1", "wait_seconds": 20})))
-			harness.Eventually(t, "it runs", func() bool { return w.lines("counter") == 1 })
+			harness.Eventually(t, "it runs, and its supervisor has said so", func() bool {
+				said, err := filepath.Glob(filepath.Join(w.home, "calls", "*", "running"))
+				return w.lines("counter") == 1 && err == nil && len(said) == 1
+			})
 			requests := len(w.model.Requests())
 			if c.server { // first, so that nobody is there to see the others die
 				a.Kill()
@@ -142,7 +145,10 @@ func TestBackground_OtherProcessOrOtherBoot(t *testing.T) {
 			a := w.launch()
 			session := a.NewSession(w.work)
 			say(t, a, session, do(background("echo $PPID > supervisor; echo $$ > command; echo run >> counter; "+until("go"))))
-			harness.Eventually(t, "it runs", func() bool { return w.lines("counter") == 1 })
+			harness.Eventually(t, "it runs, and its supervisor has said so", func() bool {
+				said, err := filepath.Glob(filepath.Join(w.home, "calls", "*", "running"))
+				return w.lines("counter") == 1 && err == nil && len(said) == 1
+			})
 			a.Kill()
 			kill(t, w.number("supervisor"))
 			harness.Eventually(t, "it is an orphan", func() bool { list := w.ps(); return len(list) == 1 && list[0].State == "supervisor_lost" })

@@ -164,7 +164,7 @@ func TestTwo_OneExecutes(t *testing.T) {
 		}
 	}
 	// A suspended owner is not dead: nobody takes over, however long it takes.
-	a.Signal(syscall.SIGSTOP)
+	harness.Suspend(t, w.home, a.PID())
 	time.AfterFunc(3*time.Second, w.letGo)
 	harness.Eventually(t, "the command has ended", func() bool {
 		found, err := filepath.Glob(filepath.Join(w.home, "calls", "*", "exit"))

@@ -128,7 +128,7 @@ var doors = map[string]func(s *scene){
 		}
 	},
 	"holdfast stop --all, the process sleeps and dies": func(s *scene) {
-		suspend(s.w.t, s.a.PID())
+		s.w.suspend(s.a.PID())
 		for _, v := range document[[]stopped](s.w, "stop", "--all") {
 			if v.State == "stopped" && v.PID != 0 {
 				s.w.t.Errorf("stopped as %+v", v)
@@ -138,7 +138,7 @@ var doors = map[string]func(s *scene){
 		s.w.launch() // whoever looks next carries it out
 	},
 	"holdfast stop --all, the process sleeps": func(s *scene) {
-		suspend(s.w.t, s.a.PID())
+		s.w.suspend(s.a.PID())
 		_ = document[[]stopped](s.w, "stop", "--all")
 		wake(s.w.t, s.a.PID())
 	},

@@ -29,7 +29,7 @@ func TestStop_WhileTheOwnerSleeps(t *testing.T) {
 			id := b.Prompt(session, do(foreground(stays("front"))))
 			w.begun("front")
 			b.NewSession(w.work) // a write of the other: the owner is not suspended in the middle of its own
-			suspend(t, a.PID())
+			w.suspend(a.PID())
 			began := time.Now()
 			stop(w, b, session)
 			if got := ended(t, b, id); got != "cancelled" {
@@ -40,6 +40,7 @@ func TestStop_WhileTheOwnerSleeps(t *testing.T) {
 			}
 			message(t, b, "agent_message_chunk", "Stopping: the stop is stored, and process "+strconv.Itoa(a.PID()))
 			one, two := b.Prompt(session, do(foreground("echo one >> order"))), b.Prompt(session, do(foreground("echo two >> order")))
+			harness.Eventually(t, "the command ends though its process sleeps", func() bool { return len(w.running()) == 0 })
 			asked := w.asked()
 			w.silent(asked, time.Second, "something began before the old execution has ended")
 			if answered(b, one) || answered(b, two) {
@@ -54,6 +55,33 @@ func TestStop_WhileTheOwnerSleeps(t *testing.T) {
 			}
 			if len(w.running()) != 0 || w.lines("front") != 1 {
 				t.Errorf("%v runs, the command ran %d times", w.running(), w.lines("front"))
+			}
+		})
+	}
+}
+
+// A stop of what another window asked for is not called done before it is, and ends the command though its process sleeps.
+func TestStop_OfAnotherWindowThatSleeps(t *testing.T) {
+	for _, stop := range []string{"/stop", "/stop all"} {
+		t.Run(stop, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			a, b := w.launch(), w.launch()
+			session := a.NewSession(w.work)
+			w.load(b, session)
+			id := a.Prompt(session, do(foreground(stays("front"))))
+			w.begun("front")
+			b.NewSession(w.work) // a write of the other: the owner is not suspended in the middle of its own
+			w.suspend(a.PID())
+			b.Prompt(session, stop)
+			message(t, b, "agent_message_chunk", "Stopping: the stop is stored", "rocess "+strconv.Itoa(a.PID()))
+			harness.Eventually(t, "the command ends though its process sleeps", func() bool { return len(w.running()) == 0 })
+			wake(t, a.PID())
+			if got := ended(t, a, id); got != "cancelled" {
+				t.Errorf("the prompt ends with %s", got)
+			}
+			if w.lines("front") != 1 {
+				t.Errorf("the command ran %d times", w.lines("front"))
 			}
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -264,29 +263,8 @@ func holds(raw []byte, parts []string) bool {
 	return true
 }
 
-// suspend stops every thread of a process and waits until that is so.
-func suspend(t *testing.T, pid int) {
-	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // whatever fails: a suspended process does not end
-	if _, err := os.Stat("/proc/self/task"); err != nil {
-		return
-	}
-	harness.Eventually(t, "every thread stops", func() bool {
-		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-		for _, task := range tasks {
-			b, readErr := os.ReadFile(task)
-			_, state, _ := strings.Cut(string(b), ") ")
-			err = errors.Join(err, readErr)
-			if !strings.HasPrefix(state, "T") {
-				return false
-			}
-		}
-		return err == nil && len(tasks) > 0
-	})
-}
+// suspend stops a process outside of a write.
+func (w *world) suspend(pid int) { w.t.Helper(); harness.Suspend(w.t, w.home, pid) }
 
 func wake(t *testing.T, pid int) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package windows_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -221,6 +222,37 @@ func TestWindows_WaitsForItsKey(t *testing.T) {
 			if n := strings.Count(w.said(), "I am of ann"); n != 1 {
 				t.Errorf("the command ran %d times: %q", n, w.said())
 			}
+		})
+	}
+}
+
+// All of it goes on by itself and in order when its editor comes back, what was queued as well.
+func TestWindows_TheQueueWaitsToo(t *testing.T) {
+	t.Parallel()
+	for _, seen := range []bool{true, false} {
+		t.Run(fmt.Sprintf("open in the other %v", seen), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			a, b := w.editor("ann", looks), w.editor("bob", nil)
+			a.hold("look")
+			a.launch()
+			session := a.NewSession(w.work)
+			a.Prompt(session, "look")
+			a.received(2)
+			a.Prompt(session, "then")
+			a.Must("session/set_mode", map[string]any{"sessionId": session, "modeId": "ask"}, nil) // answered after the prompt was accepted
+			if b.launch(); seen {
+				b.load(session)
+			}
+			a.Kill()
+			harness.Eventually(t, "both wait for her key", func() bool {
+				return strings.Count(b.cli("sessions", "show", session, "--json"), "environment_differs") > 0
+			})
+			a.open("look")
+			a.launch().load(session)
+			a.shows(session, "done ann look")
+			a.shows(session, "done ann then")
+			b.only(0)
 		})
 	}
 }

@@ -340,6 +340,34 @@ func TestDamage_RemovedLog(t *testing.T) {
 	if code := wholeOrNamed(t, home, 50); code != "" {
 		t.Errorf("it opens as %s", code)
 	}
+	if at, _, err := LogLost(home); err != nil || at == "" {
+		t.Errorf("that the log is gone is not remembered (%v)", err)
+	}
+}
+
+// A log that is gone in order, because the last process has folded it in, or is still there after a death, is not missed.
+func TestDamage_LogThatIsNotMissed(t *testing.T) {
+	home := noted(t, 5)
+	for range 3 { // two processes that end at once, then one that dies, then one that only looks
+		a, b := open(t, options(home, indexedSQL)), open(t, options(home, indexedSQL))
+		for _, d := range []*DB{a, b} {
+			must(t, d.Commit(context.Background(), "test", func(tx *sql.Tx) error { _, err := tx.Exec(`UPDATE notes SET body = body`); return err }))
+		}
+		done := make(chan error)
+		go func() { done <- a.Close() }()
+		must(t, errors.Join(b.Close(), <-done))
+		c := start(t, "three commits", home)
+		_, err := c.out.ReadString('\n')
+		must(t, err)
+		c.kill()
+		must(t, open(t, options(home, indexedSQL)).Close())
+	}
+	if at, _, err := LogLost(home); err != nil || at != "" {
+		t.Errorf("a log is missed that nobody took: %s (%v)", at, err)
+	}
+	if marked, err := exists(home + "/log.mark"); err != nil || marked {
+		t.Errorf("the mark stays: %v (%v)", marked, err)
+	}
 }
 
 // A store too large to be checked at every opening is checked in the background, and what was found is kept for doctor.

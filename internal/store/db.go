@@ -39,6 +39,7 @@ type DB struct {
 	file    identity // what was opened
 	looked  time.Time
 	reserve reserve
+	marked  bool // the mark of the log was set
 
 	outdated chan struct{} // closed together with outdatedBy
 
@@ -86,6 +87,7 @@ func (d *DB) Commit(ctx context.Context, point string, fn func(tx *sql.Tx) error
 		return fmt.Errorf("commit %s: %w", point, classifySQLite(err))
 	}
 	d.commits.Add(1)
+	d.markLog()
 	if err := d.reserve.restore(string(d.home)); err != nil {
 		d.o.Log.Warn().Err(err).Msg("no reserve for a full disk")
 	}
@@ -196,7 +198,9 @@ func (d *DB) Close() error {
 	d.mu.Unlock()
 	d.gate.shut()
 	d.users.Wait()
-	return d.release()
+	err := d.release()
+	d.unmarkLog()
+	return err
 }
 
 func (d *DB) enter() error {

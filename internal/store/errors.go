@@ -19,6 +19,7 @@ const (
 	CodeCorrupt        = "store_corrupt"         // SQLite or a check says the file is damaged or not a store
 	CodeNewer          = "store_newer"           // written by a newer binary
 	CodeUnwritable     = "store_unwritable"      // read-only, not ours, or no permission
+	CodeLogLost        = "store_log_lost"        // the log was taken away while it held changes; nothing is refused because of it
 	CodeMoved          = "store_moved"           // the path no longer names the file that is open
 	CodeInUse          = "store_in_use"          // a migration waits for other live processes
 	CodeMismatch       = "schema_mismatch"       // an applied migration is not the one this binary has

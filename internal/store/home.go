@@ -15,6 +15,9 @@ func (h home) db() string         { return filepath.Join(string(h), "holdfast.db
 func (h home) building() string   { return filepath.Join(string(h), "holdfast.db.new") }
 func (h home) marker() string     { return filepath.Join(string(h), "store.id") }
 func (h home) reserve() string    { return filepath.Join(string(h), "reserve") }
+func (h home) log() string        { return h.db() + "-wal" }
+func (h home) logMark() string    { return filepath.Join(string(h), "log.mark") }
+func (h home) logLost() string    { return filepath.Join(string(h), "log.lost") }
 func (h home) run() string        { return filepath.Join(string(h), "run") }
 func (h home) backups() string    { return filepath.Join(string(h), "backups") }
 func (h home) gate() string       { return filepath.Join(h.run(), "gate.lock") }

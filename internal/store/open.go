@@ -130,6 +130,9 @@ func (d *DB) open(ctx context.Context) (err error) {
 	if err := d.findOrCreate(ctx, mark); err != nil {
 		return err
 	}
+	if err := d.missLog(); err != nil {
+		return err
+	}
 	if err := patiently(ctx, func() error { return d.admit(ctx, mark) }); err != nil {
 		return err
 	}

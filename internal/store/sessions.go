@@ -139,13 +139,14 @@ func (t *Tx) Busy() ([]session.SessionID, error) {
 }
 
 // An attempt that recovery has admitted names its rule; the one before it had another owner. What the user has stopped meanwhile needs no word.
-const recovered = `SELECT s.id FROM sessions s WHERE NOT EXISTS (SELECT 1 FROM attachments t WHERE t.session = s.id) AND s.id IN
-	(SELECT r.session FROM attempts a JOIN attempts p ON p.run = a.run AND p.number = a.number - 1 JOIN runs r ON r.id = a.run
+const recovered = `SELECT s.id FROM sessions s WHERE NOT EXISTS (SELECT 1 FROM attachments t WHERE t.session = s.id) AND (s.id IN
+	(SELECT session FROM runs WHERE left_behind = 1 AND desired = 'run' AND phase = 'queued' AND reason_code IN ('waiting_for_slot', 'worktree_busy'))
+	OR s.id IN (SELECT r.session FROM attempts a JOIN attempts p ON p.run = a.run AND p.number = a.number - 1 JOIN runs r ON r.id = a.run
 		WHERE a.rule <> '' AND a.generation <> p.generation AND a.state <> 'cancelled' AND (a.state = 'running' OR a.started_at >= ?)
-			AND r.desired IN ('run', 'done'))
+			AND r.desired IN ('run', 'done')))
 	ORDER BY s.updated_at DESC, s.id`
 
-// Recovered lists the sessions without a client in which work has been recovered.
+// Recovered lists the sessions without a client in which work has been recovered, or has been taken up and waits for its turn.
 func (t *Tx) Recovered(since time.Time) ([]session.SessionID, error) {
 	return list(t, "list recovered sessions", text[session.SessionID], recovered, ms(since))
 }
