@@ -17,11 +17,17 @@ import (
 
 // HeldStore names who keeps the store.
 func HeldStore(pid int, since time.Time) string {
+	if pid == 0 {
+		return "store_busy: another program has locked the store since " + since.Local().Format("2006-01-02 15:04:05") + "."
+	}
 	return fmt.Sprintf("store_busy: process %d has held the store since %s; it may be suspended.", pid, since.Local().Format("2006-01-02 15:04:05"))
 }
 
 // FreeStore is what a person can do about it.
 func FreeStore(pid int) string {
+	if pid == 0 {
+		return "End what reads or writes holdfast.db besides Holdfast; work goes on by itself."
+	}
 	return fmt.Sprintf("Continue it (kill -CONT %d) or end it (kill -KILL %d; what it had not stored is safe to lose).", pid, pid)
 }
 

@@ -108,11 +108,19 @@ func (d *DB) onceMore(ctx context.Context, point string, fn func(tx *sql.Tx) err
 func (d *DB) once(ctx context.Context, point string, fn func(tx *sql.Tx) error) error {
 	var tx *sql.Tx
 	safe := context.WithoutCancel(ctx)
+	foreign := false // another program has the store, and this process is not to be blamed for it
 	if err := patiently(ctx, func() (err error) {
 		tx, err = d.writer.BeginTx(safe, nil)
+		if isBusy(err) && !foreign {
+			foreign = true
+			d.gate.note(0)
+		}
 		return err
 	}); err != nil {
 		return fmt.Errorf("begin: %w", err)
+	}
+	if foreign {
+		d.gate.note(os.Getpid())
 	}
 	defer func() { _ = tx.Rollback() }() // no effect after Commit; also runs when fn panics
 	if err := d.mayWrite(safe, tx); err != nil {

@@ -318,6 +318,20 @@ func TestCommit_ForeignWriter(t *testing.T) {
 	if !errors.As(err, &busy) || busy.PID != 0 || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
+	// Whoever waits behind that is told of the program, and not of this process, which waits itself.
+	waiting := make(chan error)
+	go func() { waiting <- d.Commit(context.Background(), "test", bump("x")) }()
+	other := open(t, Options{Home: string(d.home), Now: d.o.Now, NewID: d.o.NewID, migrations: d.o.migrations, Reading: true})
+	defer func() { _ = other.Close() }()
+	short, done := context.WithTimeout(context.Background(), busyAfter+2*time.Second)
+	defer done()
+	if err := other.Commit(short, "test", bump("x")); !errors.As(err, &busy) || busy.PID != 0 || strings.Contains(busy.Error(), "suspended") {
+		t.Errorf("behind it: %v", err)
+	}
 	must(t, tx.Rollback())
+	must(t, <-waiting)
 	must(t, d.Commit(context.Background(), "test", bump("x")))
+	if pid, _ := d.gate.holder(); pid != os.Getpid() {
+		t.Errorf("the last holder is %d", pid)
+	}
 }

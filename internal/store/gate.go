@@ -184,9 +184,14 @@ func (g *gate) settle(err error) error {
 		<-g.queue
 		return fmt.Errorf("lock the gate: %w", err)
 	}
-	// Fixed length, so that a reader never sees the tail of an older, longer line. Best effort: a full disk must not stop us.
-	_, _ = g.f.WriteAt(fmt.Appendf(nil, "%-10d %-20d\n", os.Getpid(), time.Now().UnixNano()), 0)
+	g.note(os.Getpid())
 	return nil
+}
+
+// note says who is in the way of the next one: the holder, or 0 while that waits itself for a lock of SQLite's that another program has.
+func (g *gate) note(pid int) {
+	// Fixed length, so that a reader never sees the tail of an older, longer line. Best effort: a full disk must not stop us.
+	_, _ = g.f.WriteAt(fmt.Appendf(nil, "%-10d %-20d\n", pid, time.Now().UnixNano()), 0)
 }
 
 // holder reads who took the gate last. The lock itself says whether it is still held.

@@ -133,7 +133,13 @@ func (d *DB) open(ctx context.Context) (err error) {
 	if err := d.missLog(); err != nil {
 		return err
 	}
-	if err := patiently(ctx, func() error { return d.admit(ctx, mark) }); err != nil {
+	if err := patiently(ctx, func() error {
+		err := d.admit(ctx, mark)
+		if isBusy(err) {
+			d.gate.note(0) // another program is in the way, not this process
+		}
+		return err
+	}); err != nil {
 		return err
 	}
 	if err := d.reserve.ensure(); err != nil {
