@@ -60,7 +60,7 @@ func TestImages_InPromptsAndResults(t *testing.T) {
 		if got := reqs[1].Images(); len(got) != 2 || got[0] != inPrompt || got[1] != inFile {
 			t.Errorf("the second request holds %d images", len(got))
 		}
-		message(t, a, "tool_call_update", inFile)
+		message(t, a, `"tool_call`, inFile) // as the call appears, or in an update
 		a.Signal(syscall.SIGKILL)
 		<-a.Ended()
 		b := w.start()

@@ -209,6 +209,9 @@ func TestUndo_CommandOutlivesTheProcess(t *testing.T) {
 			} else {
 				b = w.launch("")
 				w.load(b, s)
+				b.Find(func(m harness.Message) bool { // found again: it is no longer shown as pending
+					return strings.Contains(string(m.Params), "echo by command") && strings.Contains(string(m.Params), `"in_progress"`)
+				})
 				w.write("go", "")
 			}
 			harness.Eventually(t, "it is done", func() bool { return strings.Contains(b.Text(s), "Done.") })
