@@ -2,19 +2,14 @@ package acp
 
 import (
 	"fmt"
-	"strings"
 
 	v1 "holdfast/acp/v1"
 	"holdfast/session"
 )
 
-const (
-	maxDiff     = 256 << 10 // bytes of the two texts of a diff; beyond, only what changed is sent
-	diffContext = 3         // unchanged lines on each side of an excerpt
-)
-
 // diffs shows what a call does to files: one diff for each, or a sentence where the content is no text or too large.
 func diffs(files []session.FileChange) []v1.ToolCallContent {
+	files = session.Excerpts(files)
 	var out []v1.ToolCallContent
 	for i, f := range files {
 		if i > 0 && files[i-1].From == f.Path {
@@ -46,64 +41,16 @@ func diffs(files []session.FileChange) []v1.ToolCallContent {
 	return out
 }
 
-// diff is what is shown of one file, nil when that is no text or too much.
+// diff is what is shown of one file, nil when that is no text or too much. Of a large one that changed it is an excerpt.
 func diff(f session.FileChange, old *string, meta map[string]any) *v1.Diff {
-	if f.Encoding == session.EncodingBinary {
+	large := f.OldSize > 0 || f.NewSize > 0
+	if f.Encoding == session.EncodingBinary || large && (old == nil || f.After == session.Absent) {
 		return nil
 	}
-	d := &v1.Diff{Path: f.Path, OldText: old, NewText: f.NewText}
-	if size(old)+len(f.NewText) <= maxDiff {
-		return d
+	if f.FromLine > 0 {
+		meta["excerptFromLine"] = f.FromLine
 	}
-	if old == nil || f.After == session.Absent {
-		return nil
-	}
-	from, to, line := excerpt(*old, f.NewText)
-	if len(from)+len(to) > maxDiff {
-		return nil
-	}
-	meta["excerptFromLine"] = line
-	d.OldText, d.NewText = &from, to
-	return d
-}
-
-func size(s *string) int {
-	if s == nil {
-		return 0
-	}
-	return len(*s)
-}
-
-// excerpt is what two texts do not share, with some lines around it, and the line where it begins.
-func excerpt(old, now string) (string, string, int) {
-	head, line := 0, 1
-	for { // whole lines that both begin with
-		n := strings.IndexByte(old[head:], '\n') + 1
-		if n == 0 || !strings.HasPrefix(now[head:], old[head:head+n]) {
-			break
-		}
-		head += n
-		line++
-	}
-	tail := 0
-	for tail < len(old)-head && tail < len(now)-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
-		tail++
-	}
-	if i := strings.IndexByte(old[len(old)-tail:], '\n'); i >= 0 && tail > 0 {
-		tail -= i + 1
-	} else {
-		tail = 0
-	}
-	for range diffContext {
-		if head == 0 {
-			break
-		}
-		head = strings.LastIndexByte(old[:head-1], '\n') + 1
-		line--
-		i := strings.IndexByte(old[len(old)-tail:], '\n') + 1
-		tail -= i
-	}
-	return old[head : len(old)-tail], now[head : len(now)-tail], line
+	return &v1.Diff{Path: f.Path, OldText: old, NewText: f.NewText}
 }
 
 // untold says what becomes of a file that no diff shows.

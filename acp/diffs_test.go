@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"holdfast/session"
 )
 
@@ -53,20 +51,4 @@ func TestDiffs_OneForEachFile(t *testing.T) {
 			t.Errorf("shown:\n%s\nwant:\n%s", lines[i], want[i])
 		}
 	}
-}
-
-// An excerpt changes the whole text as the whole diff would.
-func TestExcerpt_IsTheDiff(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		text := rapid.StringMatching(`([ab]{0,2}\n){0,12}[ab]?`)
-		old, now := text.Draw(r, "old"), text.Draw(r, "now")
-		from, to, line := excerpt(old, now)
-		at := 0
-		for i := 1; i < line; i++ {
-			at += strings.IndexByte(old[at:], '\n') + 1
-		}
-		if !strings.HasPrefix(old[at:], from) || old[:at]+to+old[at+len(from):] != now {
-			r.Fatalf("%q -> %q: %q -> %q at line %d", old, now, from, to, line)
-		}
-	})
 }

@@ -149,7 +149,7 @@ func toolUpdate(it session.Item, first bool) (update, string) {
 func toolID(it session.Item) string { return string(it.ID) }
 
 func content(t *session.ToolCall) []v1.ToolCallContent {
-	out := diffs(session.Excerpts(t.Files))
+	out := diffs(t.Files)
 	text := ""
 	switch {
 	case t.Output != nil:
@@ -316,7 +316,7 @@ func (a *Agent) authenticate(_ context.Context, b *Backend, req *rpc.Request) er
 		return err
 	}
 	if fault.Without("authenticate") {
-		return &AuthRequired{Message: "Signing in is not implemented."}
+		return &AuthRequired{Message: "This build refuses to sign in."}
 	}
 	req.Reply(v1.AuthenticateResponse{})
 	return nil

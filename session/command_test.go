@@ -62,7 +62,7 @@ var reachLines = map[Reach][]string{
 		"pip3.12 install x", "python3 -m pip install x", "cargo fetch", "apt-get install x", "sh -c 'curl x'", "timeout 9 git clone x", "xargs curl", "echo $(curl x)", "rsync a h:b", "yarn",
 		"find . -exec curl {} +"},
 	ReachOutside: {"sudo ls", "docker ps", "systemctl stop x", "crontab a", "rm -rf /", "rm -rf ../x", "cp a /etc/b", "tee /etc/x", "echo x > /etc/x", "echo x >> ../x", "cd / && ls", "cd",
-		"cd -", "cd $x && ls", "cd .. && rm -rf x", "cd src && rm -rf ../../x", "touch .git/hooks/x", "echo x > .git/config", "cat .env", "cat /root/.ssh/id", "grep x < .env", "kill 1",
+		"cd -", "cd $x && ls", "cd .. && rm -rf x", "cd src && rm -rf ../../x", "touch .git/hooks/x", "echo x > .git/config", "cat .env", "cat /home/u/.ssh/id", "grep x < .env", "kill 1",
 		"sh -c 'rm -rf /etc'", "dd if=a of=/etc/x", "env rm /etc/x", "ln -s /etc x"},
 	ReachUnread: {"ls 'a", "ls )", "if true; then", "a\rb", "a \x00b", "sh -c \"ls 'a\""},
 }

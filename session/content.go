@@ -222,6 +222,7 @@ func (f FileChange) excerpt() FileChange {
 		return f
 	}
 	from, oldTo, newTo := differing(*f.OldText, f.NewText)
+	f.FromLine = 1 + strings.Count((*f.OldText)[:from], "\n")
 	old := Shorten((*f.OldText)[from:oldTo], inSide)
 	f.OldText, f.NewText = &old, Shorten(f.NewText[from:newTo], inSide)
 	return f

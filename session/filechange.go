@@ -26,6 +26,8 @@ type FileChange struct {
 	// OldSize and NewSize are the bytes of both contents where the texts are an excerpt.
 	OldSize int `json:"oldSize,omitempty"`
 	NewSize int `json:"newSize,omitempty"`
+	// FromLine is the line at which an excerpt of a changed file begins, from 1; 0 where the texts are whole.
+	FromLine int `json:"fromLine,omitempty"`
 	// Exec is "yes" or "no" where the change is meant to make it so, and WasExec what it was, where that is known.
 	Exec    string `json:"exec,omitempty"`
 	WasExec string `json:"wasExec,omitempty"`

@@ -45,7 +45,7 @@ func (e *Engine) endSoon(id SessionID) {
 	})
 }
 
-// EndCommands ends the foreground commands of stopped work, for an owner that does not respond. It settles nothing: what became of them is
+// EndCommands ends the foreground commands of stopped work that has no owner, or one that does not respond. It settles nothing: what became of them is
 // found by whoever executes the session, from their receipts.
 func (e *Engine) EndCommands(ctx context.Context, id SessionID) error {
 	var open []Effect
@@ -78,7 +78,11 @@ func (e *Engine) EndCommands(ctx context.Context, id SessionID) error {
 		for _, tool := range e.Tools {
 			if r, ok := tool.(Reattacher); ok && tool.Spec().Name == ef.Tool {
 				_, err := r.Kill(ctx, ToolEnv{RunDir: ef.Dir})
-				errs = append(errs, err)
+				var lost *LostError
+				var never *NotStartedError
+				if !errors.As(err, &lost) && !errors.As(err, &never) { // there is nothing left to end
+					errs = append(errs, err)
+				}
 			}
 		}
 	}

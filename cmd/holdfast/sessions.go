@@ -74,6 +74,8 @@ type sessionDocument struct {
 	Commands []commandView      `json:"commands"`
 	Items    []session.ItemView `json:"items"`
 	Next     int64              `json:"next"` // --after for the next page; 0 at the end
+
+	command string // what to run for work that has stalled or died in a circle
 }
 
 func sessionsShow() *cobra.Command {
@@ -122,11 +124,23 @@ func (c *cli) document(ctx context.Context, id session.SessionID, after int64, l
 	}
 	g, err := c.goals.Get(ctx, "", id)
 	switch {
-	case goals.NoGoal(err):
-		return d, nil
 	case err == nil:
 		d.Goal = &g
+	case !goals.NoGoal(err):
+		return d, err
 	}
+	w := wait{SessionID: id, ReasonCode: d.Session.ReasonCode}
+	if d.Goal != nil && !d.Goal.Status.Ended() {
+		w.GoalID = d.Goal.GoalID
+	}
+	err = c.st.Read(ctx, func(tx session.Tx) error {
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		return w.advise(tx, s)
+	})
+	d.command = w.Command
 	return d, err
 }
 
@@ -148,12 +162,7 @@ func (d sessionDocument) print(w io.Writer) {
 		p("take over  %s", takeoverOf(s))
 	}
 	if s.ReasonCode == session.CodeCrashLoop || s.ReasonCode == session.CodeStalled {
-		w := wait{SessionID: s.SessionID, ReasonCode: s.ReasonCode}
-		if d.Goal != nil && !d.Goal.Status.Ended() {
-			w.GoalID = d.Goal.GoalID
-		}
-		_ = w.advise(nil, session.Session{ID: s.SessionID, Cwd: s.Cwd}) // for these two it looks at nothing else
-		p("you can    %s", w.Command)
+		p("you can    %s", d.command)
 	}
 	if s.UnknownEffects > 0 || s.PendingApprovals > 0 {
 		p("open       %s, %s", plural(s.PendingApprovals, "question"), plural(s.UnknownEffects, "call")+" with unknown outcome")

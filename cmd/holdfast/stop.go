@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/goals"
-	"holdfast/internal/proc"
 	"holdfast/internal/store"
 	"holdfast/session"
 )
@@ -238,10 +237,6 @@ func (c *cli) endCommands(ctx context.Context, stops []stopView, late bool) erro
 }
 
 func (c *cli) endCommandsOf(ctx, short context.Context, id session.SessionID) (string, error) {
-	effects, err := c.supervised(ctx, id)
-	if err != nil {
-		return "", err
-	}
 	if err := c.node.engine.LookAfterBackgrounds(short, id); err != nil && short.Err() == nil {
 		return "", err
 	}
@@ -254,25 +249,11 @@ func (c *cli) endCommandsOf(ctx, short context.Context, id session.SessionID) (s
 			return "stopping", nil
 		}
 	}
-	for _, e := range effects {
-		wanted := false
-		if err := c.st.Read(ctx, func(tx session.Tx) error {
-			r, err := tx.Run(e.Run)
-			wanted = r.Desired == session.DesiredRun
-			return err
-		}); err != nil {
-			return "", err
-		}
-		if wanted {
-			continue // resumed meanwhile
-		}
-		_, err := proc.Open(e.Dir).Stop(short, proc.CauseUser)
-		switch {
-		case short.Err() != nil:
-			return "stopping", nil // its supervisor goes on ending it
-		case err != nil && !errors.Is(err, proc.ErrNoReceipt):
-			return "", fmt.Errorf("end the command of call %s: %w", e.ID, err)
-		}
+	switch err := c.node.engine.EndCommands(short, id); {
+	case short.Err() != nil:
+		return "stopping", nil // its supervisor goes on ending it
+	case err != nil:
+		return "", err
 	}
 	return "stopped", nil
 }

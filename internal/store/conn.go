@@ -76,12 +76,15 @@ func dsn(path string, r role) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
 }
 
+// logLimit is how large the write-ahead log stays at most once it was folded in.
+const logLimit = 64 << 20
+
 // setUp finishes a fresh connection and reads the result back.
 func setUp(conn *sqlite3.SQLiteConn, strict bool) error {
 	pragmas := []string{
 		"temp_store=MEMORY", // a full disk must not break a query
 		"cache_size=-8000",
-		"journal_size_limit=67108864",
+		fmt.Sprintf("journal_size_limit=%d", logLimit), // what the log is cut to when nobody reads
 		"trusted_schema=OFF",
 		"cell_size_check=ON",
 		"mmap_size=0", // an I/O error in mapped memory kills the process

@@ -17,9 +17,7 @@ import (
 
 const (
 	lookAtPath = time.Second // a moved store is noticed this late at most
-	truncateAt = 64 << 20    // a write-ahead log above this is cut by Checkpoint
 	selectMeta = `SELECT value FROM meta WHERE key = ?`
-	checkpoint = `PRAGMA wal_checkpoint(%s)`
 )
 
 // DB is an open store. Its methods may be called from any goroutine.
@@ -168,29 +166,6 @@ func (d *DB) inPlace() error {
 		return moved(err)
 	}
 	d.looked = time.Now()
-	return nil
-}
-
-// Checkpoint folds the write-ahead log into the store as far as readers allow and cuts it when it has grown large. It is meant for
-// idle moments; it does not hold the gate, and a commit of this process waits for it.
-func (d *DB) Checkpoint(ctx context.Context) error {
-	if d.beside != nil {
-		return d.beside
-	}
-	if err := d.enter(); err != nil {
-		return err
-	}
-	defer d.users.Done()
-	mode := "PASSIVE"
-	if info, err := os.Stat(d.home.db() + "-wal"); err == nil && info.Size() > truncateAt {
-		mode = "TRUNCATE"
-	}
-	var busy, inLog, folded int
-	row := d.writer.QueryRowContext(context.WithoutCancel(ctx), fmt.Sprintf(checkpoint, mode))
-	if err := row.Scan(&busy, &inLog, &folded); err != nil {
-		return fmt.Errorf("checkpoint: %w", classifySQLite(err))
-	}
-	d.o.Log.Debug().Bool("busy", busy != 0).Int("pages", inLog).Int("folded", folded).Msg("checkpoint")
 	return nil
 }
 

@@ -229,19 +229,6 @@ func failCommit(home string, _ []string) error {
 	return d.Close()
 }
 
-func TestCheckpoint_CutsLargeLog(t *testing.T) {
-	d := open(t, options(newHome(t)))
-	wal := d.home.db() + "-wal"
-	for range 2 {
-		must(t, d.Commit(context.Background(), "test", func(tx *sql.Tx) error { return fillBlob(tx, 40<<20) }))
-	}
-	must(t, d.Checkpoint(context.Background()))
-	if info, err := os.Stat(wal); err != nil || info.Size() > truncateAt {
-		t.Errorf("the log has %d bytes (%v)", info.Size(), err)
-	}
-	must(t, d.Commit(context.Background(), "test", bump("x")))
-}
-
 func TestCodeOf_EveryError(t *testing.T) {
 	for want, err := range map[string]error{
 		"":                 nil,

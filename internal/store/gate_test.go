@@ -243,7 +243,6 @@ func TestClose_Twice(t *testing.T) {
 	must(t, errors.Join(d.Close(), d.Close()))
 	wantCode(t, d.Commit(context.Background(), "test", bump("x")), CodeClosed)
 	wantCode(t, d.Read(context.Background(), func(*sql.Tx) error { return nil }), CodeClosed)
-	wantCode(t, d.Checkpoint(context.Background()), CodeClosed)
 	if _, err := os.Stat(d.home.db() + "-wal"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the log was not folded in: %v", err)
 	}

@@ -27,14 +27,14 @@ func TestLog_IsCutAfterALongReader(t *testing.T) {
 	for range 10 {
 		write(8 << 20)
 	}
-	if got := size(); got < truncateAt {
+	if got := size(); got < logLimit {
 		t.Fatalf("the log has %d bytes; the reader did not hold it", got)
 	}
 	must(t, reader.Rollback())
 	for range 3 {
 		write(1000)
 	}
-	if got := size(); got > truncateAt {
+	if got := size(); got > logLimit {
 		t.Errorf("the log still has %d bytes after the reader has gone", got)
 	}
 }

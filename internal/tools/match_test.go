@@ -100,7 +100,7 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		if _, err := regexp.Compile(pattern); err != nil || pattern == "" || strings.ContainsRune(text, 0) || len(pattern) > 100 {
-			t.Skip()
+			return // no expression to compare
 		}
 		text = strings.TrimPrefix(text, "\ufeff")
 		if got, want := fmt.Sprint(searched(t, grepArgs{Pattern: pattern}, text, false)), fmt.Sprint(reference(pattern, text)); got != want {

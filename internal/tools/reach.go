@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -49,11 +48,7 @@ func realPath(path string) string {
 	return real
 }
 
-// keys are names of files that hold keys or passwords.
-var keys = regexp.MustCompile(`(?i)(^|/)(\.ssh|\.gnupg|\.aws|\.kube|\.password-store)(/|$)|(^|/)(\.env|\.env\.(local|prod|production|dev|development|test)|\.netrc|\.npmrc|\.pypirc|` +
-	`\.pgpass|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.json)?)$|[^/]\.(pem|p12|pfx|key|keystore|kdbx)$`)
-
 // secretWord tells whether a word of a command names something that holds keys, or our own records.
 func (o Options) secretWord(word string) bool {
-	return keys.MatchString(word) || strings.HasPrefix(word, "/") && o.ownRecord(realPath(word))
+	return secretFile(word) || strings.HasPrefix(word, "/") && o.ownRecord(realPath(word))
 }
