@@ -154,6 +154,7 @@ func (f *follower) keepAnswer(p session.Approval, option string) {
 		if !told {
 			told = true
 			f.fail(err, "storing an answer failed")
+			f.post(func() { f.send(textChunk(session.ItemMarker, session.ItemID(f.b.Engine.NewID()), unkept(err))) })
 		}
 		if !errors.Is(err, session.ErrNotNow) {
 			return
@@ -164,6 +165,14 @@ func (f *follower) keepAnswer(p session.Approval, option string) {
 			return
 		}
 	}
+}
+
+// unkept says what becomes of an answer that could not be stored.
+func unkept(err error) string {
+	if errors.Is(err, session.ErrNotNow) {
+		return "\n[" + session.Plainly(err) + ". Your answer is kept, and counts as soon as it can be stored.]\n"
+	}
+	return "\n[Your answer was not stored and does not count: " + session.Plainly(err) + "]\n"
 }
 
 // parkSoon parks a question that the client answered without a choice. That answer may be a part of a cancel, and come ahead of it or

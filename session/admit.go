@@ -74,7 +74,7 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	}
 	t.lookAfter(ctx)
 	point := "run.admitted"
-	if orphan || verdict.Rule != "" {
+	if orphan || verdict.Rule != "" && last.ID != "" { // a run that never began is admitted, whoever accepted it
 		point = "recovery.decided"
 	}
 	if err := t.commit(ctx, point, func(tx Tx) error {

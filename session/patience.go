@@ -25,7 +25,7 @@ func (t *turn) untilStored(commit func() error) error {
 			told = true
 			t.a.log(err, "nothing can be stored now; waiting")
 			t.e.bus.publish(t.a.id, Live{Item: ItemID(t.e.NewID()), Kind: ItemMarker, Run: t.run.ID, Thread: t.setup.Thread,
-				Text: "\n[" + plainly(err) + ". The work waits and goes on by itself.]\n"})
+				Text: "\n[" + Plainly(err) + ". The work waits and goes on by itself.]\n"})
 		}
 		t.pulse.beat() // it is not the work that stands still
 		select {
@@ -37,8 +37,8 @@ func (t *turn) untilStored(commit func() error) error {
 	}
 }
 
-// plainly is what a state says of itself, or the error as one line.
-func plainly(err error) string {
+// Plainly is what a state says of itself, or the error as one line.
+func Plainly(err error) string {
 	var state interface{ Plain() string }
 	if errors.As(err, &state) {
 		return state.Plain()

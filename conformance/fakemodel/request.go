@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +55,11 @@ func (r Request) LastUser() string {
 		}
 	}
 	return ""
+}
+
+// Said tells whether some user message of the request is this text.
+func (r Request) Said(text string) bool {
+	return slices.ContainsFunc(r.Messages, func(m Message) bool { return m.Role == "user" && m.Content == text })
 }
 
 // Results are the tool messages of the request, in order.

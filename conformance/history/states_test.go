@@ -52,7 +52,7 @@ func TestStates_AfterADeath(t *testing.T) {
 	defer close(free)
 	w := newWorld(t, func(r fakemodel.Request) fakemodel.Reply {
 		switch u := r.LastUser(); {
-		case u == "work":
+		case r.Said("work"): // after the restart, too
 			return holding(free, "thinking")
 		case u == "ask" && len(r.Results()) == 0:
 			return fakemodel.Calls(shell("echo ran >> counter"))

@@ -72,8 +72,9 @@ func fullAt(t *testing.T, point string) (met bool) {
 	}
 	done := make(chan struct{})
 	go func() { // ends with the answer, or with the limit of the harness
-		defer close(done)
-		a.Find(func(m harness.Message) bool { return m.Method == "" && string(m.ID) == p })
+		if _, ok := a.Find(func(m harness.Message) bool { return m.Method == "" && string(m.ID) == p }); ok {
+			close(done)
+		}
 	}()
 	answered := func() bool {
 		select {

@@ -82,7 +82,7 @@ func Point(name string) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	case "stop":
-		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		stop()
 	case "exit":
 		os.Exit(70)
 	case "pause":
