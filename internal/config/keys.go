@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"path/filepath"
+)
+
+const first = "0.1.0"
+
+// From when a change counts.
+const (
+	atStart   = "the next start of a Holdfast process"
+	atSession = "the next session of a new process"
+	atRequest = "the next turn"
+	atClient  = "the next start of 'holdfast mcp'"
+)
+
+var modelKeys = []Key{
+	{Path: "model.name", Type: Text, Default: "the default of the provider whose key is set", Env: "HOLDFAST_MODEL", Flag: "--model", Project: Never, Since: first,
+		Effect: "The model, as `PROVIDER/NAME`", Counts: atStart, Example: `"anthropic/NAME"`},
+	{Path: "model.max_tokens", Type: Whole, Unit: "tokens", Default: "the provider's", Env: "HOLDFAST_MAX_TOKENS", Project: Never, Since: first,
+		Effect: "How long one answer may become; 0 is the default", Counts: atStart, Example: "8192"},
+	{Path: "model.openai_base_url", Type: Text, Default: "OpenAI's own", Env: "OPENAI_BASE_URL", Project: Never, Since: first,
+		Effect: "Where `openai/NAME` is asked, for servers that speak the same protocol; the key goes there", Counts: atStart,
+		Example: `"http://127.0.0.1:11434/v1"`, Check: address},
+	{Path: "model.anthropic_base_url", Type: Text, Default: "Anthropic's own", Env: "ANTHROPIC_BASE_URL", Project: Never, Since: first,
+		Effect: "Where `anthropic/NAME` is asked; the key goes there", Counts: atStart, Example: `"https://gateway.example"`, Check: address},
+}
+
+var mcpKeys = []Key{
+	{Path: "mcp.authority", Type: Text, Default: "goals", Env: "HOLDFAST_MCP_AUTHORITY", Flag: "--authority", Project: Never, Since: first,
+		Effect: "What clients of `holdfast mcp` may do", Counts: atClient, Example: `"read"`, OneOf: []string{"read", "goals", "full"}},
+	{Path: "mcp.trusted", Type: Texts, Default: "none", Env: "HOLDFAST_MCP_TRUST", Flag: "--trust", AddsTo: true, Project: Never, Since: first,
+		Effect: "Directories in which clients of `holdfast mcp` may start work; variable and flag add to it", Counts: atClient,
+		Example: `["/home/you/src"]`, Check: absolute},
+	{Path: "mcp.limits.start_seconds", Type: Whole, Unit: "seconds", Default: "60", Project: Never, Since: first,
+		Effect: "From the launch of a server to its tool list; 0 is the default", Counts: atStart, Example: "60"},
+	{Path: "mcp.limits.idle_seconds", Type: Whole, Unit: "seconds", Default: "120", Project: Never, Since: first,
+		Effect: "How long a call may give neither an answer nor progress; 0 is the default", Counts: atStart, Example: "120"},
+	{Path: "mcp.limits.call_seconds", Type: Whole, Unit: "seconds", Default: "1800", Project: Never, Since: first,
+		Effect: "How long a call may take, whatever progress it reports; 0 is the default", Counts: atStart, Example: "1800"},
+	{Path: "mcp.servers.*.command", Type: Text, Default: "must be given", Project: Adds, Since: first,
+		Effect: "The program of a stdio server that every session has", Counts: atSession, Example: `"npx"`},
+	{Path: "mcp.servers.*.args", Type: Texts, Default: "none", Project: Adds, Since: first,
+		Effect: "Its arguments", Counts: atSession, Example: `["-y", "PACKAGE"]`},
+	{Path: "mcp.servers.*.env", Type: Strings, Default: "none", Project: Adds, Since: first, Secret: true,
+		Effect: "Variables it gets, with their values", Counts: atSession, Example: `{ NAME = "value" }`},
+	{Path: "mcp.servers.*.env_from", Type: Texts, Default: "none", Project: Adds, Since: first,
+		Effect: "Names of variables of Holdfast's own environment that it gets", Counts: atSession, Example: `["NAME"]`},
+	{Path: "mcp.servers.*.disabled", Type: Switch, Default: "false", Project: Adds, Since: first,
+		Effect: "Leaves it out without deleting it", Counts: atSession, Example: "true"},
+}
+
+var permissionKeys = []Key{
+	{Path: "permissions.park_minutes", Type: Number, Unit: "minutes", Default: "30", Project: Never, Since: first, Max: 7 * 24 * 60,
+		Effect: "How long a prompt stays open for a question that nobody answers; 0 is the default", Counts: atStart, Example: "30"},
+}
+
+var recoveryKeys = []Key{
+	{Path: "recovery.stall_seconds", Type: Whole, Unit: "seconds", Default: "900", Project: Never, Since: first,
+		Effect: "After how long without activity an attempt is ended; 0 is the default", Counts: atStart, Example: "900"},
+}
+
+var instructionKeys = []Key{
+	{Path: "instructions.disabled", Type: Switch, Default: "false", Project: Narrower, Since: first,
+		Effect: "Leaves `AGENTS.md` and its like out of what the model is told", Counts: atRequest, Example: "true",
+		Narrow: func(user, project any) any { return user == true || project == true }},
+	{Path: "instructions.max_kib", Type: Whole, Unit: "KiB", Default: "64", Project: Narrower, Since: first, Max: 1024,
+		Effect: "How much of all instruction files together the model is told; 0 is the default", Counts: atRequest, Example: "64",
+		Narrow: smaller(64)},
+}
+
+// smaller takes the smaller of two whole numbers, of which 0 means the default.
+func smaller(usual int64) func(user, project any) any {
+	or := func(v any) int64 {
+		if n, ok := v.(int64); ok && n != 0 {
+			return n
+		}
+		return usual
+	}
+	return func(user, project any) any { return min(or(user), or(project)) }
+}
+
+// address checks the base URL of a provider.
+func address(v any) (wrong, write string) {
+	u, err := url.Parse(v.(string))
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return "is not an address", "write it from http:// or https:// on"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "holds more than an address", "write no user, question mark or # in it"
+	}
+	return "", ""
+}
+
+// absolute checks a list of directories.
+func absolute(v any) (wrong, write string) {
+	for _, dir := range v.([]any) {
+		if !filepath.IsAbs(dir.(string)) {
+			return fmt.Sprintf("names %q, which is not an absolute path", clip(dir.(string))), "write each directory from / on"
+		}
+	}
+	return "", ""
+}
+
+// bounded checks a number against the key's bounds.
+func (k *Key) bounded(n float64) (wrong, write string) {
+	switch {
+	case math.IsNaN(n) || n < k.Min:
+		wrong = "is below " + plain(k.Min)
+	case math.IsInf(n, 0) || k.Max > 0 && n > k.Max:
+		wrong = "is above " + plain(k.Max)
+	default:
+		return "", ""
+	}
+	write = fmt.Sprintf("write a %s from %s on", k.Type, plain(k.Min))
+	if k.Max > 0 {
+		write = fmt.Sprintf("write a %s from %s to %s", k.Type, plain(k.Min), plain(k.Max))
+	}
+	if k.Unit != "" {
+		write += ", in " + k.Unit
+	}
+	return wrong, write
+}
