@@ -230,6 +230,9 @@ func commandsUpdate() update {
 		{Name: "diff", Description: "Show what the last turn changed", Input: turn},
 		{Name: "redo", Description: "Put back what stalled work changed, and begin it again"},
 		{Name: "retry", Description: "Let stalled work go on as it is"},
+		{Name: "trust", Description: "Look at the project's own configuration, and decide whether it counts",
+			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "yes, or no to take it back"}}},
+		{Name: "context", Description: "Say which instruction files of the project the model is told"},
 		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }

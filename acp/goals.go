@@ -150,7 +150,7 @@ type slash struct{ name, rest string }
 func command(text string) (slash, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch name {
-	case "/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry":
+	case "/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/trust", "/context":
 		return slash{name, strings.TrimSpace(rest)}, true
 	}
 	return slash{}, false
@@ -161,8 +161,8 @@ func (s slash) action() string {
 	if s.name == "/stop" {
 		return "stop"
 	}
-	if s.name == "/rules" {
-		return "rules"
+	if s.name == "/rules" || s.name == "/trust" || s.name == "/context" {
+		return s.name[1:]
 	}
 	first, _, _ := strings.Cut(s.rest, " ")
 	if s.name == "/status" || s.rest == "" || first == "status" {
@@ -203,6 +203,9 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 		return "", line, err
 	case "rules":
 		line, err = s.rules(ctx, b, id)
+		return "", line, err
+	case "trust", "context":
+		line, err = s.project(ctx, b, id)
 		return "", line, err
 	case "status":
 		v, err := b.Goals.Get(ctx, "", id)

@@ -36,6 +36,8 @@ type node struct {
 	box    *toolbox.Box // MCP servers; nil in a process that executes nothing
 	log    zerolog.Logger
 	model  func() (session.Model, error)
+	// projects answers what directories bring along; nil in a process that executes nothing.
+	projects *projects
 
 	life   context.Context // of what runs beside the work; ends with close
 	cancel context.CancelFunc
@@ -91,14 +93,15 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}})
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
-		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
+		Drivers: informed(n, drivers(st, builtin, n.model, n.prompt)), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
 	}
 	if c, err := settings(home); err == nil { // what is wrong with it is told by the toolbox
 		cfg.Stall = time.Duration(c.Recovery.Stall) * time.Second
 	}
 	if executes(kind) {
-		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
+		n.projects = newProjects(home, st, func() *session.Engine { return n.engine })
+		n.box = newBox(home, toolbox.Options{Project: n.projects.servers, Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
 			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
 				return n.engine.Resolve(ctx, s, out)
 			}})
@@ -133,7 +136,7 @@ func resolver(name string, key []byte) func() (session.Model, error) {
 }
 
 // drivers says what each kind of run is.
-func drivers(st session.Store, builtin []session.Tool, model func() (session.Model, error)) map[session.RunKind]session.Driver {
+func drivers(st session.Store, builtin []session.Tool, model func() (session.Model, error), prompt func(session.Session) string) map[session.RunKind]session.Driver {
 	judge := func() string {
 		m, err := model()
 		if err != nil {
@@ -155,8 +158,8 @@ func drivers(st session.Store, builtin []session.Tool, model func() (session.Mod
 		return append(append([]session.Tool{}, builtin...), more...)
 	}
 	return map[session.RunKind]session.Driver{
-		session.RunPrompt:       session.PromptDriver{System: systemPrompt, Tools: with(goals.ChatTools()...)},
-		session.RunGoal:         goals.Work{System: systemPrompt, Tools: with(goals.WorkTools()...)},
+		session.RunPrompt:       session.PromptDriver{System: prompt, Tools: with(goals.ChatTools()...)},
+		session.RunGoal:         goals.Work{System: prompt, Tools: with(goals.WorkTools()...)},
 		session.RunVerification: goals.Review{Store: st, Tools: append(readers, goals.ReviewTool(judge)), Code: shell},
 	}
 }

@@ -47,6 +47,8 @@ var Points = []string{
 	"store.marker",
 	"store.migrate",
 	"text.flushed",
+	"trust.given",
+	"trust.revoked",
 	"turn.ended",
 	"turn.failed",
 	"turn.left",
