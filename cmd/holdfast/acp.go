@@ -11,7 +11,6 @@ import (
 
 	"holdfast/acp"
 	"holdfast/acp/rpc"
-	"holdfast/internal/provider"
 	"holdfast/internal/store"
 )
 
@@ -25,7 +24,7 @@ func serveACP(model string) error {
 	defer func() { _ = logFile.Close() }()
 	s := &acpServer{home: home, wanted: make(chan struct{})}
 	s.agent = acp.NewAgent(acp.Options{
-		Version: version, Scripted: provider.IsScripted(model), Now: time.Now, Log: log,
+		Version: version, Scripted: scripted(home, model), Now: time.Now, Log: log,
 		Backend: func(ctx context.Context) (*acp.Backend, error) {
 			if homeErr != nil {
 				return nil, &acp.Unavailable{Code: "store_unwritable", Message: homeErr.Error() + ".", Action: "Set HOLDFAST_HOME and launch again."}

@@ -98,7 +98,7 @@ func rootCommand() *cobra.Command {
 				return demo(cmd.Context(), model)
 			}},
 		demoServerCommand(),
-		workCommand(&model), goalsCommand(), sessionsCommand(), rulesCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model), versionCommand(),
+		workCommand(&model), goalsCommand(), sessionsCommand(), rulesCommand(), configCommand(), trustCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model), versionCommand(),
 	)
 	return root
 }

@@ -87,7 +87,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	if err != nil {
 		return err
 	}
-	n.model = resolver(model, key)
+	n.model = resolver(home, model, key)
 	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
@@ -118,7 +118,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 }
 
 // resolver finds the model once; a failure is looked at again, because the answer to it is to set something up.
-func resolver(name string, key []byte) func() (session.Model, error) {
+func resolver(home, name string, key []byte) func() (session.Model, error) {
 	var mu sync.Mutex
 	var found session.Model
 	return func() (session.Model, error) {
@@ -127,7 +127,11 @@ func resolver(name string, key []byte) func() (session.Model, error) {
 		if found != nil {
 			return found, nil
 		}
-		m, err := provider.Resolve(provider.Config{Model: name, Getenv: os.Getenv, CredKey: key})
+		c, err := modelConfig(home, name, key)
+		if err != nil {
+			return nil, err
+		}
+		m, err := provider.Resolve(c)
 		if err == nil {
 			found = m
 		}

@@ -105,7 +105,10 @@ func Load(path string) (Config, error) {
 }
 
 // Read is Load with where each value stands. After an error the file holds nothing but its path.
-func Read(path string) (File, error) {
+func Read(path string) (File, error) { return ReadAs(path, false) }
+
+// ReadAs is Read for those who know whose file it is.
+func ReadAs(path string, project bool) (File, error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return File{Path: path}, nil
@@ -118,7 +121,7 @@ func Read(path string) (File, error) {
 		return File{Path: path}, Errors{unreadable(path)}
 	}
 	defer func() { _ = f.Close() }()
-	return read(path, f, false)
+	return read(path, f, project)
 }
 
 // read takes an open file.
@@ -128,6 +131,17 @@ func read(path string, r io.Reader, project bool) (File, error) {
 		return File{Path: path}, Errors{unreadable(path)}
 	}
 	return Parse(path, b, project)
+}
+
+// Mentions tells whether a file that cannot be used may set something in a table. In doubt it does.
+func Mentions(path, table string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, MaxSize))
+	return err != nil || bytes.Contains(b, []byte(table))
 }
 
 func unreadable(path string) *Error {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"net/url"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 const first = "0.1.0"
@@ -19,7 +21,7 @@ const (
 
 var modelKeys = []Key{
 	{Path: "model.name", Type: Text, Default: "the default of the provider whose key is set", Env: "HOLDFAST_MODEL", Flag: "--model", Project: Never, Since: first,
-		Effect: "The model, as `PROVIDER/NAME`", Counts: atStart, Example: `"anthropic/NAME"`},
+		Effect: "The model, as `PROVIDER/NAME`", Counts: atStart, Example: `"anthropic/NAME"`, Check: modelName},
 	{Path: "model.max_tokens", Type: Whole, Unit: "tokens", Default: "the provider's", Env: "HOLDFAST_MAX_TOKENS", Project: Never, Since: first,
 		Effect: "How long one answer may become; 0 is the default", Counts: atStart, Example: "8192"},
 	{Path: "model.openai_base_url", Type: Text, Default: "OpenAI's own", Env: "OPENAI_BASE_URL", Project: Never, Since: first,
@@ -81,6 +83,18 @@ func smaller(usual int64) func(user, project any) any {
 		return usual
 	}
 	return func(user, project any) any { return min(or(user), or(project)) }
+}
+
+// modelName checks that a provider is named. Which there are is for the one who asks the model.
+func modelName(v any) (wrong, write string) {
+	kind, name, ok := strings.Cut(v.(string), "/")
+	switch {
+	case !ok || kind == "" || strings.TrimSpace(name) == "":
+		return "is " + strconv.Quote(clip(v.(string))), "write PROVIDER/NAME, for example openai/" + clip(v.(string))
+	case strings.EqualFold(kind, "scripted") && !filepath.IsAbs(name):
+		return "names a script by a relative path", "write it from / on: it is looked for by processes in every directory"
+	}
+	return "", ""
 }
 
 // address checks the base URL of a provider.

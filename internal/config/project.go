@@ -32,7 +32,10 @@ func (p Project) Exists() bool { return p.File.Exists || p.Err != nil }
 // FindProject looks for a configuration in a directory and in those above it up to the repository's top, and takes the nearest. Links are
 // resolved first; no file is read through a link that leads out of the project.
 func FindProject(cwd string) (Project, error) {
-	dir, err := filepath.EvalSymlinks(cwd)
+	dir, err := filepath.Abs(cwd)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
 	if err != nil {
 		return Project{}, fmt.Errorf("find the directory: %w", err)
 	}
