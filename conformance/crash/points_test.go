@@ -44,6 +44,9 @@ var unreachable = map[string]string{
 
 	"effect.looked_up": "no play here has a file that cannot be looked at; conformance/effects dies here",
 
+	"trust.given":   "only the command line and a line of the user lead there; conformance/servers dies here",
+	"trust.revoked": "only the command line and a line of the user lead there; conformance/servers dies here",
+
 	"rule.added": "only the command line adds a rule without a question; TestRuleAdded dies here",
 
 	"mcp.sending":      withServer,

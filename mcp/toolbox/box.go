@@ -257,7 +257,7 @@ func (b *Box) Warm(ctx context.Context, s session.Session) {
 		b.Log.Error().Err(err).Str("session_id", string(s.ID)).Msg("loading MCP servers failed")
 		return
 	}
-	b.adopt(ctx, s, bu)
+	b.adopt(s, bu)
 	b.mu.Lock()
 	warn := b.Complaint != nil && !bu.warned
 	bu.warned = true

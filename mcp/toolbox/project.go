@@ -1,7 +1,6 @@
 package toolbox
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -16,11 +15,11 @@ type ProjectServer struct {
 
 // adopt brings the servers of a session's project to what counts right now: trust is given, taken back, and ends with a change of a file.
 // It is asked before each request of a conversation and each call; without a project it costs a look at the directory.
-func (b *Box) adopt(ctx context.Context, s session.Session, bu *bundle) {
+func (b *Box) adopt(s session.Session, bu *bundle) {
 	if b.Project == nil {
 		return
 	}
-	want, notices := b.Project(ctx, s)
+	want, notices := b.Project(b.ctx, s) // the request that opened the session may be answered, and its context over
 	b.mu.Lock()
 	if b.closed || b.sessions[s.ID] != bu {
 		b.mu.Unlock()
