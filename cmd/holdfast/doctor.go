@@ -70,7 +70,11 @@ func doctor(cmd *cobra.Command, model string, startServers bool) error {
 	c.json, _ = cmd.Flags().GetBool("json") // absent means false
 	ctx := cmd.Context()
 	d.configuration(ctx, startServers, log)
-	switch err := c.open(ctx, log); {
+	err = c.open(ctx, log)
+	if err == nil {
+		d.project(ctx, c, startServers, log)
+	}
+	switch {
 	case err != nil:
 		d.broken(err)
 	case c.db == nil:

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -80,35 +82,46 @@ func (p *projects) effective(ctx context.Context, cwd string) config.Config {
 }
 
 // servers lists what a session's project adds, and what the user has to be told.
-func (p *projects) servers(ctx context.Context, sess session.Session) (out []toolbox.ProjectServer, notices []string) {
+func (p *projects) servers(ctx context.Context, sess session.Session) (out []toolbox.ProjectServer, notices []string, err error) {
 	s, err := look(ctx, p.st, sess.Cwd)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil // a directory that is gone says so elsewhere
+	}
 	if err != nil || !s.Exists() {
-		return nil, nil // a directory that is gone says so elsewhere
+		return nil, nil, err
 	}
 	if !s.trusted() {
 		if len(s.lines()) < 2 { // the notice says all there is
 			p.show(sess.ID, s)
 		}
-		return nil, []string{s.notice()}
+		return nil, []string{s.notice()}, nil
 	}
 	for _, name := range config.Collisions(p.user, s.File) {
 		notices = append(notices, fmt.Sprintf("The MCP server %q of the project is left out: your own configuration has one of that name, which is used.", name))
 	}
-	adds := map[string]config.Server{}
-	for name, sv := range s.File.Config.MCP.Servers {
-		if _, taken := p.user.Config.MCP.Servers[name]; !taken {
-			kept, withheld := withholding(sv)
-			if adds[name] = kept; withheld != "" && !sv.Disabled {
-				notices = append(notices, fmt.Sprintf("The MCP server %q of the project asks for %s, which it does not get: it is for the model's provider.", name, withheld))
-			}
-		}
-	}
-	var c config.Config
-	c.MCP.Servers = adds
-	for _, sv := range configured(c) {
+	more, said := s.adds(p.user)
+	for _, sv := range more {
 		out = append(out, toolbox.ProjectServer{Server: sv, Dir: s.Dir})
 	}
-	return out, notices
+	notices = append(notices, said...)
+	return out, notices, nil
+}
+
+// adds lists the servers that a project has and the user has not.
+func (s standing) adds(user config.File) (out []toolbox.Server, notices []string) {
+	var c config.Config
+	c.MCP.Servers = map[string]config.Server{}
+	for name, sv := range s.File.Config.MCP.Servers {
+		if _, taken := user.Config.MCP.Servers[name]; taken {
+			continue
+		}
+		kept, withheld := withholding(sv)
+		if c.MCP.Servers[name] = kept; withheld != "" && !sv.Disabled {
+			notices = append(notices, fmt.Sprintf("The MCP server %q of the project asks for %s, which it does not get: it is for the model's provider.", name, withheld))
+		}
+	}
+	slices.Sort(notices)
+	return configured(c), notices
 }
 
 // withholding takes the model providers' keys from what a project's server is handed.

@@ -136,12 +136,16 @@ func giveTrust(cmd *cobra.Command, dir string, yes bool) error {
 	}
 	if !asJSON {
 		_, _ = fmt.Fprintln(out, s.text())
+	} else if !yes || s.trusted() {
+		if err := (&cli{out: out, json: true}).show(s.view(), nil); err != nil {
+			return err
+		}
 	}
 	switch {
 	case s.trusted():
 		return nil
 	case yes:
-	case !isTerminal(os.Stdin):
+	case asJSON || !isTerminal(os.Stdin):
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "holdfast: nothing was trusted; run this on a terminal, or with --yes\n")
 		return exitError{exitPerson}
 	case !confirmed(out, os.Stdin):
@@ -157,6 +161,20 @@ func giveTrust(cmd *cobra.Command, dir string, yes bool) error {
 			_, _ = fmt.Fprintf(w, "trusted: %s\n", line(t.Dir, whole))
 		})
 	})
+}
+
+// projectView is a project as 'trust --json' shows it.
+type projectView struct {
+	Dir      string   `json:"dir"`
+	Path     string   `json:"path"`
+	State    string   `json:"state"` // untrusted, changed, revoked or trusted
+	Digest   string   `json:"digest"`
+	Does     []string `json:"does"`
+	Programs []string `json:"programs"` // files of the project that are part of it
+}
+
+func (s standing) view() projectView {
+	return projectView{s.Dir, s.File.Path, s.state(), s.Digest, append([]string{}, s.lines()...), append([]string{}, s.Programs...)}
 }
 
 func confirmed(out io.Writer, in io.Reader) bool {

@@ -21,7 +21,8 @@ import (
 type Options struct {
 	Configured []Server // of the user's configuration
 	// Project says what the project of a session adds to them right now, and what the user has to be told about it; nil adds nothing.
-	Project   func(context.Context, session.Session) ([]ProjectServer, []string)
+	// After an error everything stays as it is.
+	Project   func(context.Context, session.Session) ([]ProjectServer, []string, error)
 	Complaint error  // why the configuration is not used; every session is told once
 	Key       []byte // of the digests of definitions
 	StateDir  string

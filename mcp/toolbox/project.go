@@ -19,7 +19,13 @@ func (b *Box) adopt(s session.Session, bu *bundle) {
 	if b.Project == nil {
 		return
 	}
-	want, notices := b.Project(b.ctx, s) // the request that opened the session may be answered, and its context over
+	want, notices, err := b.Project(b.ctx, s) // the request that opened the session may be answered, and its context over
+	if err != nil {
+		if b.ctx.Err() == nil {
+			b.Log.Error().Err(err).Str("session_id", string(s.ID)).Msg("looking at a project failed")
+		}
+		return
+	}
 	b.mu.Lock()
 	if b.closed || b.sessions[s.ID] != bu {
 		b.mu.Unlock()
