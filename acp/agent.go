@@ -20,6 +20,8 @@ type Backend struct {
 	Goals  *goals.Service
 	// Servers runs the MCP servers that the client hands over; nil ignores them.
 	Servers Servers
+	// Projects decides about what directories bring along; nil has none.
+	Projects Projects
 	// Dead tells whether another process provably lives no more; nil says of nobody that it is dead.
 	Dead func(session.InstanceID) bool
 	// Park is how long a prompt stays open for an unanswered question; 0 means half an hour.

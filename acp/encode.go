@@ -246,6 +246,9 @@ func commandsUpdate() update {
 			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "always, attached, off or default"}}},
 		{Name: "takeover", Description: "End the process that has this session and does not respond, and go on here",
 			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "yes, when more than this session ends with it"}}},
+		{Name: "trust", Description: "Look at the project's own configuration, and decide whether it counts",
+			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "yes, or no to take it back"}}},
+		{Name: "context", Description: "Say which instruction files of the project the model is told"},
 		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }

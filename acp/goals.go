@@ -150,7 +150,7 @@ type slash struct{ name, rest string }
 func command(text string) (slash, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch name {
-	case "/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery", "/takeover":
+	case "/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery", "/takeover", "/trust", "/context":
 		return slash{name, strings.TrimSpace(rest)}, true
 	}
 	return slash{}, false
@@ -161,11 +161,9 @@ func (s slash) action() string {
 	if s.name == "/stop" {
 		return "stop"
 	}
-	if s.name == "/rules" || s.name == "/recovery" {
-		return strings.TrimPrefix(s.name, "/")
-	}
-	if s.name == "/takeover" {
-		return "takeover"
+	switch s.name {
+	case "/rules", "/recovery", "/takeover", "/trust", "/context":
+		return s.name[1:]
 	}
 	first, _, _ := strings.Cut(s.rest, " ")
 	if s.name == "/status" || s.rest == "" || first == "status" {
@@ -212,6 +210,9 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 		return "", line, err
 	case "recovery":
 		line, err = s.recovery(ctx, b, id)
+		return "", line, err
+	case "trust", "context":
+		line, err = s.project(ctx, b, id)
 		return "", line, err
 	case "status":
 		v, err := b.Goals.Get(ctx, "", id)

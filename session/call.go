@@ -106,6 +106,7 @@ type call struct {
 	tool   Tool
 	env    ToolEnv
 	wall   wall
+	book   Rulebook // what configurations said of it at the last look
 }
 
 func (c *call) run(ctx context.Context) error {
@@ -255,6 +256,7 @@ func (c *call) readAsked(ctx context.Context, approval Approval) error {
 		}
 		out = Output{Text: safeText(err), IsError: true}
 	}
+	c.book = c.t.e.rulebook(c.t.sess)
 	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: SettledByResult, Output: &out}, func(tx Tx, _ *Finding) error {
 		if err := c.holds(tx, approval); err != nil || approval.ID == "" {
 			return err
@@ -299,6 +301,7 @@ func (c *call) dispatch(ctx context.Context, approval Approval, p Prepared) erro
 		return errRedefined
 	}
 	planned := c.effect
+	c.book = c.t.e.rulebook(c.t.sess) // somebody may have thought about the question for long
 	err = c.t.commit(ctx, "effect.dispatched", func(tx Tx) error {
 		c.effect = planned // it may run again
 		now := c.t.e.Now()

@@ -156,14 +156,14 @@ type Config struct {
 	Hooks       Hooks
 	Recoverer   Recoverer
 	Workspace   Workspace
-	Toolbox     Toolbox              // tools of external servers; nil for none
-	Confiner    Confiner             // what confines commands; nil for nothing
-	Rules       func(Session) []Rule // those of the configuration that count for a session; nil for none
-	Working     int                  // runs that work unattended at once, over all processes; 0 is WorkingDefault
-	Auto        Auto                 // what is done by itself with work whose process is gone; "" is AutoAlways
-	Passive     bool                 // this instance only writes controls: it owns nothing and executes nothing
-	Poke        func(ids ...string)  // rings other instances
-	Stall       time.Duration        // how long an attempt may do nothing; 0 is StallAfter
+	Toolbox     Toolbox                // tools of external servers; nil for none
+	Confiner    Confiner               // what confines commands; nil for nothing
+	Rules       func(Session) Rulebook // what the configuration says of a session; nil for nothing. It is asked outside of transactions
+	Working     int                    // runs that work unattended at once, over all processes; 0 is WorkingDefault
+	Auto        Auto                   // what is done by itself with work whose process is gone; "" is AutoAlways
+	Passive     bool                   // this instance only writes controls: it owns nothing and executes nothing
+	Poke        func(ids ...string)    // rings other instances
+	Stall       time.Duration          // how long an attempt may do nothing; 0 is StallAfter
 	StateDir    string
 	Env         []string    // environment for commands that come from a client of this process
 	Environment Environment // the same as it is stored
@@ -210,10 +210,10 @@ func NewEngine(c Config) *Engine {
 	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, parked: map[SessionID]Standings{}, admitted: make(chan struct{})}
 }
 
-// rulebook is what the configuration says of a session's calls.
-func (e *Engine) rulebook(s Session) []Rule {
+// rulebook is what configurations say of a session's calls.
+func (e *Engine) rulebook(s Session) Rulebook {
 	if e.Rules == nil {
-		return nil
+		return Rulebook{}
 	}
 	return e.Rules(s)
 }

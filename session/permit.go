@@ -103,6 +103,7 @@ func (j judgement) about() string {
 
 // judge puts the facts of the call before the policy.
 func (c *call) judge(ctx context.Context) (j judgement, err error) {
+	c.book = c.t.e.rulebook(c.t.sess)
 	err = c.t.e.Store.Read(ctx, func(tx Tx) (err error) { j, err = c.judgeIn(tx); return err })
 	if err != nil {
 		// What cannot be read cannot be allowed.
@@ -136,7 +137,11 @@ func (c *call) judgeIn(tx Tx) (j judgement, err error) {
 	if s.Mode == ModeAuto && c.effect.Plan.Command != "" && !c.wall.looked {
 		return j, errRedefined // the mode was set meanwhile: whether it can be confined was not looked at
 	}
-	rules = append(append(rules, c.t.e.rulebook(s)...), grants...)
+	written, err := c.book.rules(tx)
+	if err != nil {
+		return j, err
+	}
+	rules = append(append(rules, written...), grants...)
 	subject := subjectOf(c.effect, s, c.tool.Kind())
 	j.standing, j.by = Stand(rules, subject)
 	j.ruling, j.rule = Permit(PolicyInput{Mode: s.Mode, Class: c.effect.Class, Kind: c.tool.Kind(), Place: c.effect.Plan.Place, Unknown: len(j.unknown) > 0,

@@ -85,6 +85,27 @@ func subjectOf(e Effect, s Session, k Kind) Subject {
 	return b
 }
 
+// Rulebook is what configurations say of the calls of a session.
+type Rulebook struct {
+	User    []Rule
+	Project []Rule // counts while Trust does
+	Trust   Trust  // in the project, as it was read
+}
+
+// rules are those that count now.
+func (b Rulebook) rules(tx Tx) ([]Rule, error) {
+	if len(b.Project) == 0 {
+		return b.User, nil
+	}
+	switch now, err := tx.Trust(b.Trust.Dir); {
+	case IsNotFound(err):
+		return b.User, nil
+	case err != nil || !now.Covers(b.Trust.Digest):
+		return b.User, err
+	}
+	return slices.Concat(b.User, b.Project), nil
+}
+
 // Always is the rule that a standing answer about this call makes: in this directory, and no wider than the question that was shown. Calls
 // that a person should decide on one by one have none.
 func Always(b Subject) (Rule, bool) {

@@ -190,6 +190,13 @@ type Tx interface {
 	// Rules lists the rules that were not revoked, oldest first.
 	Rules() ([]Rule, error)
 
+	// PutTrust stores the trust in a directory in place of an earlier one.
+	PutTrust(Trust) error
+	// Trust returns what there is of a directory, revoked or not.
+	Trust(dir string) (Trust, error)
+	// Trusts lists those that were not revoked.
+	Trusts() ([]Trust, error)
+
 	InsertCommand(Command) error
 	Command(id string) (Command, error)
 	// Consume marks a command as acted on; false when it was already.

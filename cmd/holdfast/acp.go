@@ -10,7 +10,6 @@ import (
 
 	"holdfast/acp"
 	"holdfast/acp/rpc"
-	"holdfast/internal/provider"
 	"holdfast/internal/store"
 	"holdfast/session"
 )
@@ -25,7 +24,7 @@ func serveACP(model string) error {
 	defer func() { _ = logFile.Close() }()
 	s := &acpServer{home: home, wanted: make(chan struct{})}
 	s.agent = acp.NewAgent(acp.Options{
-		Version: version, Scripted: provider.IsScripted(model), Now: time.Now, Log: log,
+		Version: version, Scripted: scripted(home, model), Now: time.Now, Log: log,
 		Backend: func(ctx context.Context) (*acp.Backend, error) {
 			if homeErr != nil {
 				return nil, &acp.Unavailable{Code: "store_unwritable", Message: homeErr.Error() + ".", Action: "Set HOLDFAST_HOME and launch again."}
@@ -126,8 +125,8 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 	})
 	n.box.OnNotice(s.agent.Notice)
 	c, _ := settings(s.home) // one that cannot be used is complained about by the box
-	return &acp.Backend{Engine: n.engine, Goals: n.goals, Park: time.Duration(c.Permissions.ParkMinutes * float64(time.Minute)), Servers: supplied{n.box}, Dead: n.dead, Takeover: n.takeFrom,
-		ModelError: func() error { _, err := n.model(); return err }}
+	return &acp.Backend{Engine: n.engine, Goals: n.goals, Park: time.Duration(c.Permissions.ParkMinutes * float64(time.Minute)), Servers: supplied{n.box}, Projects: n.projects, Dead: n.dead,
+		Takeover: n.takeFrom, ModelError: func() error { _, err := n.model(); return err }}
 }
 
 func (s *acpServer) close() error {

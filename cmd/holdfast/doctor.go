@@ -74,7 +74,11 @@ func doctor(cmd *cobra.Command, model string, startServers bool, o lookOptions) 
 	ctx := cmd.Context()
 	d.configuration(ctx, startServers, log)
 	d.sandbox(ctx)
-	switch err := c.open(ctx, log); {
+	err = c.open(ctx, log)
+	if err == nil {
+		d.project(ctx, c, startServers, log)
+	}
+	switch {
 	case err != nil:
 		d.broken(err)
 	case c.db == nil:
@@ -183,7 +187,11 @@ func (d *diagnosis) private() {
 }
 
 func (d *diagnosis) model(name string) {
-	id, err := provider.Check(provider.Config{Model: name, Getenv: os.Getenv})
+	c, err := modelConfig(d.Home, name, nil)
+	var id session.ModelIdentity
+	if err == nil {
+		id, err = provider.Check(c)
+	}
 	if err != nil { // the editor's environment may have what this one has not
 		d.add("model", levelNote, "In this environment: "+line(err.Error(), 300), "Set it where 'holdfast work' or the editor runs.")
 		return

@@ -27,7 +27,7 @@ func (d *diagnosis) configuration(ctx context.Context, start bool, log zerolog.L
 		d.add("config", levelOK, "There is no configuration; it would be "+path+".", "")
 		return
 	}
-	if _, err := rulebook(d.Home); err != nil {
+	if _, err := rulebook(d.Home, noProject); err != nil {
 		d.add("config", levelPerson, "A rule cannot be used, so that every command asks: "+line(err.Error(), 300)+".", "Correct "+path+", then start anew.")
 		return
 	}
@@ -44,6 +44,32 @@ func (d *diagnosis) configuration(ctx context.Context, start bool, log zerolog.L
 	}
 	wg.Wait()
 	d.Findings = append(d.Findings, findings...)
+}
+
+// project looks at the configuration that this directory brings along. Servers of one that is not trusted are not even looked for.
+func (d *diagnosis) project(ctx context.Context, c *cli, start bool, log zerolog.Logger) {
+	s, err := here(ctx, c.db)
+	switch {
+	case err != nil || !s.Exists():
+		return
+	case s.Err != nil:
+		d.add("project", levelNote, line(s.Err.Error(), 400)+".", "Correct it, or leave it: nothing of it is used.")
+		return
+	case !s.trusted():
+		d.add("project", levelNote, fmt.Sprintf("The project's configuration %s is %s; nothing of it is used.", s.File.Path, s.state()), "holdfast trust "+shellWord(s.Dir))
+		return
+	}
+	d.add("project", levelOK, "The project's configuration "+s.File.Path+" is trusted as it is.", "")
+	user, _ := config.Read(config.Path(d.Home, userHome())) // its mistakes are a finding already
+	for _, name := range config.Collisions(user, s.File) {
+		d.add("project", levelNote, fmt.Sprintf("The project's MCP server %q is left out: you have one of that name.", name), "")
+	}
+	more, _ := s.adds(user)
+	for _, sv := range more {
+		f := serverFinding(ctx, sv.Client(s.Dir), start, limits(user.Config), log)
+		f.Message += " It is the project's."
+		d.Findings = append(d.Findings, f)
+	}
 }
 
 // serverFinding says whether a server can be used.

@@ -98,7 +98,8 @@ func rootCommand() *cobra.Command {
 				return demo(cmd.Context(), model)
 			}},
 		demoServerCommand(),
-		workCommand(&model), goalsCommand(), sessionsCommand(), rulesCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model), upgradeCommand(), versionCommand(),
+		workCommand(&model), goalsCommand(), sessionsCommand(), rulesCommand(), configCommand(), trustCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model),
+		upgradeCommand(), versionCommand(),
 	)
 	return root
 }

@@ -36,6 +36,8 @@ type node struct {
 	box    *toolbox.Box // MCP servers; nil in a process that executes nothing
 	log    zerolog.Logger
 	model  func() (session.Model, error)
+	// projects answers what directories bring along; nil in a process that executes nothing.
+	projects *projects
 
 	life   context.Context // of what runs beside the work; ends with close
 	cancel context.CancelFunc
@@ -95,7 +97,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	if err != nil {
 		return err
 	}
-	n.model = resolver(model, key)
+	n.model = resolver(home, model, key)
 	walls := confiner(home)
 	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
@@ -103,7 +105,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Confiner: walls, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
-		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
+		Drivers: informed(n, drivers(st, builtin, n.model, n.prompt)), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: env, Now: now, NewID: newID, Log: n.log,
 	}
 	c, err := settings(home) // what is wrong with it is told by the toolbox
@@ -114,12 +116,14 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 			cfg.Working = *c.Limits.Working
 		}
 	}
-	if cfg.Rules, err = rulebook(home); err != nil && executes(kind) {
-		n.log.Error().Err(err).Msg("the rules of the configuration cannot be used: every call asks")
-		cfg.Rules = askAll(err)
-	}
 	if executes(kind) {
-		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
+		n.projects = newProjects(home, st, func() *session.Engine { return n.engine })
+		if cfg.Rules, err = rulebook(home, n.projects.rules); err != nil {
+			n.log.Error().Err(err).Msg("the rules of the configuration cannot be used: every call asks")
+			all := askAll(err)
+			cfg.Rules = func(session.Session) session.Rulebook { return all }
+		}
+		n.box = newBox(home, toolbox.Options{Project: n.projects.servers, Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
 			Takes: func(ctx context.Context, id session.SessionID) (bool, bool, error) { return n.engine.Takes(ctx, id) },
 			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
 				return n.engine.Resolve(ctx, s, out)
@@ -138,7 +142,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 }
 
 // resolver finds the model once; a failure is looked at again, because the answer to it is to set something up.
-func resolver(name string, key []byte) func() (session.Model, error) {
+func resolver(home, name string, key []byte) func() (session.Model, error) {
 	var mu sync.Mutex
 	var found session.Model
 	return func() (session.Model, error) {
@@ -147,7 +151,11 @@ func resolver(name string, key []byte) func() (session.Model, error) {
 		if found != nil {
 			return found, nil
 		}
-		m, err := provider.Resolve(provider.Config{Model: name, Getenv: os.Getenv, CredKey: key})
+		c, err := modelConfig(home, name, key)
+		if err != nil {
+			return nil, err
+		}
+		m, err := provider.Resolve(c)
 		if err == nil {
 			found = m
 		}
@@ -156,7 +164,7 @@ func resolver(name string, key []byte) func() (session.Model, error) {
 }
 
 // drivers says what each kind of run is.
-func drivers(st session.Store, builtin []session.Tool, model func() (session.Model, error)) map[session.RunKind]session.Driver {
+func drivers(st session.Store, builtin []session.Tool, model func() (session.Model, error), prompt func(session.Session) string) map[session.RunKind]session.Driver {
 	judge := func() string {
 		m, err := model()
 		if err != nil {
@@ -178,8 +186,8 @@ func drivers(st session.Store, builtin []session.Tool, model func() (session.Mod
 		return append(append([]session.Tool{}, builtin...), more...)
 	}
 	return map[session.RunKind]session.Driver{
-		session.RunPrompt:       session.PromptDriver{System: systemPrompt, Tools: with(goals.ChatTools()...)},
-		session.RunGoal:         goals.Work{System: systemPrompt, Tools: with(goals.WorkTools()...)},
+		session.RunPrompt:       session.PromptDriver{System: prompt, Tools: with(goals.ChatTools()...)},
+		session.RunGoal:         goals.Work{System: prompt, Tools: with(goals.WorkTools()...)},
 		session.RunVerification: goals.Review{Store: st, Tools: append(readers, goals.ReviewTool(judge)), Code: shell},
 	}
 }

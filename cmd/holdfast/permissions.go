@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,8 +61,8 @@ func configuredRules(c config.Config, path, dir string) (out []session.Rule, err
 	return out, nil
 }
 
-// rulebook reads the rules of the user's configuration once. What a trusted project adds counts in that project alone.
-func rulebook(home string) (func(session.Session) []session.Rule, error) {
+// rulebook reads the rules of the user's configuration once. project adds those of a trusted project, which count in it alone.
+func rulebook(home string, project func(session.Session) session.Rulebook) (func(session.Session) session.Rulebook, error) {
 	path := config.Path(home, userHome())
 	c, err := settings(home)
 	if err != nil {
@@ -70,17 +72,47 @@ func rulebook(home string) (func(session.Session) []session.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(s session.Session) []session.Rule { return slices.Concat(own, projectRules(home, s.Cwd)) }, nil
+	return func(s session.Session) session.Rulebook {
+		b := project(s)
+		b.User = slices.Concat(own, b.User)
+		return b
+	}, nil
 }
 
 // askAll is the rulebook of a configuration that cannot be used: what it refuses is not known, so nothing goes on without a question.
-func askAll(why error) func(session.Session) []session.Rule {
-	r := session.Rule{ID: "config", Verdict: session.VerdictAsk, Kind: session.RuleAny, Origin: "a configuration that cannot be used: " + line(why.Error(), 200)}
-	return func(session.Session) []session.Rule { return []session.Rule{r} }
+func askAll(why error) session.Rulebook {
+	return session.Rulebook{User: []session.Rule{{ID: "config", Verdict: session.VerdictAsk, Kind: session.RuleAny,
+		Origin: "a configuration that cannot be used: " + line(why.Error(), 200)}}}
 }
 
-// projectRules are those of the project's configuration, when the user trusts the directory.
-var projectRules = func(home, cwd string) []session.Rule { return nil }
+// noProject is for where no session works.
+func noProject(session.Session) session.Rulebook { return session.Rulebook{} }
+
+// rules are what a session's project says of its calls. A project that nobody trusts says nothing; where that cannot be found out, or what a
+// trusted one says cannot be used, every call asks.
+func (p *projects) rules(sess session.Session) session.Rulebook {
+	s, err := look(context.Background(), p.st, sess.Cwd)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return session.Rulebook{}
+	case err != nil:
+		return askAll(err)
+	case !s.trusted():
+		return session.Rulebook{}
+	}
+	dir := s.Dir
+	if rel, err := filepath.Rel(dir, sess.Cwd); err != nil || !filepath.IsLocal(rel) {
+		dir = sess.Cwd // the session calls it by another name
+	}
+	rules, err := configuredRules(s.File.Config, s.File.Path, dir)
+	if err != nil {
+		return askAll(err)
+	}
+	for i := range rules {
+		rules[i].CreatedAt = time.Unix(-1, 0) // whatever the user says is later, and wins
+	}
+	return session.Rulebook{Project: rules, Trust: s.trust}
+}
 
 // sandbox says what confines commands here.
 func (d *diagnosis) sandbox(ctx context.Context) {

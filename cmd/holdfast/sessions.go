@@ -71,9 +71,11 @@ type sessionDocument struct {
 	Session session.SessionView `json:"session"`
 	Goal    *goals.View         `json:"goal"` // the open one, or the last; null without any
 	// Commands run right now, background commands among them.
-	Commands []commandView      `json:"commands"`
-	Items    []session.ItemView `json:"items"`
-	Next     int64              `json:"next"` // --after for the next page; 0 at the end
+	Commands []commandView `json:"commands"`
+	// Instructions are the instruction files that the next turn carries, a line each.
+	Instructions []string           `json:"instructions"`
+	Items        []session.ItemView `json:"items"`
+	Next         int64              `json:"next"` // --after for the next page; 0 at the end
 
 	command string // what to run for work that has stalled or died in a circle
 }
@@ -105,9 +107,9 @@ func (c *cli) document(ctx context.Context, id session.SessionID, after int64, l
 	if limit <= 0 {
 		return d, usageError{errors.New("--limit must be at least 1")}
 	}
-	err = c.st.Read(ctx, func(tx session.Tx) error {
-		s, err := tx.Session(id)
-		if err != nil {
+	var s session.Session
+	err = c.st.Read(ctx, func(tx session.Tx) (err error) {
+		if s, err = tx.Session(id); err != nil {
 			return err
 		}
 		if d.Session, err = session.ViewSession(tx, s); err != nil {
@@ -119,6 +121,7 @@ func (c *cli) document(ctx context.Context, id session.SessionID, after int64, l
 	if err != nil {
 		return d, err
 	}
+	d.Instructions = append([]string{}, newProjects(c.home, c.st, nil).listing(ctx, s)...)
 	if d.Commands, err = c.commands(ctx, id); err != nil {
 		return d, err
 	}
@@ -169,6 +172,9 @@ func (d sessionDocument) print(w io.Writer) {
 	}
 	if d.Goal != nil {
 		p("goal       %s %s, %s", d.Goal.GoalID, d.Goal.Status, d.Goal.Phase)
+	}
+	for _, l := range d.Instructions {
+		p("told       %s", line(l, 300))
 	}
 	for _, r := range d.Commands {
 		p("runs       %s (%s, process %d, since %s): %s", or(r.Name, "a call's command"), r.State, r.PID, clock(r.StartedAt), line(r.Command, 200))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -37,7 +36,11 @@ func workCommand(model *string) *cobra.Command {
 // work executes until nothing goes on by itself, or until a signal.
 func work(cmd *cobra.Command, model string, watch, asJSON bool) (err error) {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if _, err := provider.Check(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
+	wanted, err := checkModel(model)
+	if err != nil {
+		return err
+	}
+	if _, err := provider.Check(wanted); err != nil {
 		return err // before anything is taken over
 	}
 	home, err := homeDir()

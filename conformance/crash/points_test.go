@@ -48,6 +48,8 @@ var unreachable = map[string]string{
 	"owner.handed_over": "two windows are needed; TestWindows_HandedOver dies here",
 	"owner.disowned":    "only a takeover on the command line frees sessions; conformance/owners dies here",
 	"owner.moved":       "only a folder from another machine has something to move; conformance/owners dies here",
+	"trust.given":       "only the command line and a line of the user lead there; conformance/servers dies here",
+	"trust.revoked":     "only the command line and a line of the user lead there; conformance/servers dies here",
 
 	"rule.added": "only the command line adds a rule without a question; TestRuleAdded dies here",
 

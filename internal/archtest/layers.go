@@ -47,11 +47,14 @@ var layers = map[string][]string{
 	"internal/worktree": domain,
 	"internal/instance": ground,
 	"internal/config":   ground,
-	"acp":               append([]string{"acp/rpc", "acp/v1", "acp/v2", "internal/picture"}, upper...),
-	"mcp":               upper,
-	"mcp/client":        {"internal/ident", "internal/fault"}, // one external server and its wire; knows nothing of sessions
-	"mcp/toolbox":       append([]string{"mcp/client"}, domain...),
-	"mcp/server":        upper,
+
+	"internal/instructions": nothing,
+
+	"acp":         append([]string{"acp/rpc", "acp/v1", "acp/v2", "internal/picture"}, upper...),
+	"mcp":         upper,
+	"mcp/client":  {"internal/ident", "internal/fault"}, // one external server and its wire; knows nothing of sessions
+	"mcp/toolbox": append([]string{"mcp/client"}, domain...),
+	"mcp/server":  upper,
 
 	"acp/rpc":            nothing,
 	"acp/schema":         nothing,

@@ -1,20 +1,26 @@
-// Package config reads the user's configuration file. A file that cannot be used is reported with its line and changes nothing.
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Config is what the user has set.
+// Config is what a file has set.
 type Config struct {
+	Model struct {
+		Name             string `toml:"name"`
+		MaxTokens        int64  `toml:"max_tokens"`
+		OpenAIBaseURL    string `toml:"openai_base_url"`
+		AnthropicBaseURL string `toml:"anthropic_base_url"`
+	} `toml:"model"`
 	MCP struct {
 		// Servers are external MCP servers by name, offered to every session.
 		Servers map[string]Server `toml:"servers"`
@@ -37,6 +43,11 @@ type Config struct {
 		// Stall is after how many seconds without activity an attempt is ended; 0 means the default, 900.
 		Stall int64 `toml:"stall_seconds"`
 	} `toml:"recovery"`
+	Instructions struct {
+		Disabled bool `toml:"disabled"`
+		// MaxKiB bounds all instruction files together; 0 means the default, 64.
+		MaxKiB int64 `toml:"max_kib"`
+	} `toml:"instructions"`
 }
 
 // Server is one stdio MCP server.
@@ -71,21 +82,18 @@ func (s Server) Environ(getenv func(string) (string, bool)) []string {
 	return out
 }
 
-// Error says where a configuration is wrong and what to do.
-type Error struct {
-	Path    string
-	Line    int // 0 when it is about the whole file
-	Message string
+// File is a configuration file that was read and holds no mistake.
+type File struct {
+	Path   string
+	Exists bool
+	Config Config
+	Values []Value // in the order of the file
 }
 
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %s; correct it, until then the file is not used", e.Path, e.Message)
-	}
-	return fmt.Sprintf("%s, line %d: %s; correct it, until then the file is not used", e.Path, e.Line, e.Message)
-}
+// MaxSize bounds a configuration file.
+const MaxSize = 1 << 20
 
-// Path is where the configuration is: in the state directory when there is one, else in the user's own place.
+// Path is where the user's configuration is: in the state directory when there is one, else in the user's own place.
 func Path(stateDir, userHome string) string {
 	p := filepath.Join(stateDir, "config.toml")
 	if _, err := os.Stat(p); err == nil || userHome == "" {
@@ -94,58 +102,74 @@ func Path(stateDir, userHome string) string {
 	return filepath.Join(userHome, ".config", "holdfast", "config.toml")
 }
 
-// Load reads a configuration. No file is an empty one. The error is an *Error.
+// Load reads the user's configuration. No file is an empty one. An error is of the type Errors.
 func Load(path string) (Config, error) {
-	var c Config
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err != nil {
-		return c, &Error{Path: path, Message: "it cannot be read; check its permissions"}
-	}
-	d := toml.NewDecoder(strings.NewReader(string(b))).DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return Config{}, explain(path, err)
-	}
-	for name, s := range c.MCP.Servers {
-		if strings.TrimSpace(s.Command) == "" && !s.Disabled {
-			return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.servers.%s has no command", name)}
-		}
-	}
-	if l := c.MCP.Limits; l.Start < 0 || l.Idle < 0 || l.Call < 0 {
-		return Config{}, &Error{Path: path, Message: "mcp.limits are seconds and cannot be negative"}
-	}
-	for _, err := range []error{c.Permissions.check(), c.Sandbox.check()} {
-		if err != nil {
-			return Config{}, &Error{Path: path, Message: err.Error()}
-		}
-	}
-	if c.Recovery.Stall < 0 {
-		return Config{}, &Error{Path: path, Message: "recovery.stall_seconds cannot be negative"}
-	}
-	if w := c.Limits.Working; w != nil && *w < 1 {
-		return Config{}, &Error{Path: path, Message: "limits.working is a number of runs, at least 1"}
-	}
-	if a := c.Recovery.Auto; a != "" && !slices.Contains([]string{"always", "attached", "off"}, a) {
-		return Config{}, &Error{Path: path, Message: fmt.Sprintf("recovery.auto is %q; want always, attached or off", a)}
-	}
-	if a := c.MCP.Authority; a != "" && !slices.Contains([]string{"read", "goals", "full"}, a) {
-		return Config{}, &Error{Path: path, Message: fmt.Sprintf("mcp.authority is %q; want read, goals or full", a)}
-	}
-	return c, nil
+	f, err := Read(path)
+	return f.Config, err
 }
 
-func explain(path string, err error) error {
-	var unknown *toml.StrictMissingError
-	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
-		line, _ := unknown.Errors[0].Position()
-		return &Error{path, line, fmt.Sprintf("%s is not a setting", strings.Join(unknown.Errors[0].Key(), "."))}
+// Read is Load with where each value stands. After an error the file holds nothing but its path.
+func Read(path string) (File, error) { return ReadAs(path, false) }
+
+// ReadAs is Read for those who know whose file it is.
+func ReadAs(path string, project bool) (File, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return File{Path: path}, nil
 	}
-	var bad *toml.DecodeError
-	if errors.As(err, &bad) {
-		line, _ := bad.Position()
-		return &Error{path, line, strings.TrimPrefix(bad.Error(), "toml: ")}
+	if err != nil || !st.Mode().IsRegular() { // opening a pipe would wait for its writer
+		return File{Path: path}, Errors{unreadable(path)}
 	}
-	return &Error{Path: path, Message: "it cannot be read as TOML"}
+	f, err := os.Open(path)
+	if err != nil {
+		return File{Path: path}, Errors{unreadable(path)}
+	}
+	defer func() { _ = f.Close() }()
+	return read(path, f, project)
+}
+
+// read takes an open file.
+func read(path string, r io.Reader, project bool) (File, error) {
+	b, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+	if err != nil {
+		return File{Path: path}, Errors{unreadable(path)}
+	}
+	return Parse(path, b, project)
+}
+
+// Mentions tells whether a file that cannot be used may set something in a table. In doubt it does.
+func Mentions(path, table string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, MaxSize))
+	return err != nil || bytes.Contains(b, []byte(table))
+}
+
+func unreadable(path string) *Error {
+	return &Error{Path: path, Message: "it cannot be read", Write: "check its permissions and that it is a file"}
+}
+
+// Parse takes the content of a file, with path as its name in errors. A project's file may hold less than the user's.
+func Parse(path string, b []byte, project bool) (File, error) {
+	if len(b) > MaxSize {
+		return File{Path: path}, Errors{{Path: path, Message: fmt.Sprintf("it is larger than %d KiB", MaxSize>>10), Write: "make it smaller"}}
+	}
+	b = bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF")) // editors on Windows write it
+	entries, errs := parse(path, b)
+	if len(errs) > 0 {
+		return File{Path: path}, errs
+	}
+	values, errs := check(path, project, entries)
+	if len(errs) > 0 {
+		return File{Path: path}, errs
+	}
+	f := File{Path: path, Exists: true, Values: values}
+	d := toml.NewDecoder(bytes.NewReader(b)).DisallowUnknownFields()
+	if err := d.Decode(&f.Config); err != nil { // the table and the struct disagree
+		return File{Path: path}, Errors{syntax(path, err)}
+	}
+	return f, nil
 }

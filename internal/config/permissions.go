@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -37,57 +38,95 @@ type Sandbox struct {
 	Writable []string `toml:"writable"`
 }
 
-// check says what is wrong with the rules.
-func (p Permissions) check() error {
-	if m := p.ParkMinutes; m < 0 || m > 7*24*60 || m != m {
-		return fmt.Errorf("permissions.park_minutes is a number of minutes, at most a week")
-	}
-	for i, r := range p.Rules {
-		at := fmt.Sprintf("permissions.rules, the %s one", ordinal(i+1))
-		if !slices.Contains([]string{"allow", "ask", "deny"}, r.Verdict) {
-			return fmt.Errorf("%s: verdict is %q; want allow, ask or deny", at, r.Verdict)
-		}
-		var given []string
-		for name, v := range map[string]string{"command": r.Command, "prefix": r.Prefix, "path": r.Path, "server": r.Server, "tool": r.Tool} {
-			if strings.TrimSpace(v) != "" {
-				given = append(given, name)
-			}
-		}
-		slices.Sort(given)
-		switch {
-		case len(given) == 2 && given[0] == "server" && given[1] == "tool":
-		case len(given) != 1:
-			return fmt.Errorf("%s: say what it covers with one of command, prefix, path, server and tool, or with server and tool", at)
-		case given[0] == "tool" && r.Verdict == "allow":
-			return fmt.Errorf("%s: a built-in tool is allowed by what it does, with command, prefix or path; name the server of an external one", at)
-		}
-		if r.In != "" && !filepath.IsAbs(r.In) && !strings.HasPrefix(r.In, "~/") {
-			return fmt.Errorf("%s: in is %q; want an absolute directory", at, r.In)
+// verdicts are what a rule may say.
+var verdicts = []string{"allow", "ask", "deny"}
+
+// wrong says what is wrong with a rule as a whole, and what to write.
+func (r PermissionRule) wrong() (wrong, write string) {
+	var given []string
+	for name, v := range map[string]string{"command": r.Command, "prefix": r.Prefix, "path": r.Path, "server": r.Server, "tool": r.Tool} {
+		if strings.TrimSpace(v) != "" {
+			given = append(given, name)
 		}
 	}
-	return nil
+	slices.Sort(given)
+	switch {
+	case r.Verdict == "":
+		return "has no verdict", "write verdict = \"allow\", \"ask\" or \"deny\" in it"
+	case len(given) == 2 && given[0] == "server" && given[1] == "tool":
+	case len(given) != 1:
+		return "does not say what it covers", "write one of command, prefix, path, server and tool in it, or server and tool"
+	case given[0] == "tool" && r.Verdict == "allow":
+		return "allows a built-in tool whatever it does", "write command, prefix or path instead, or name the server of an external tool"
+	}
+	return "", ""
 }
 
-func (s Sandbox) check() error {
-	if !slices.Contains([]string{"", "always", "unasked", "off"}, s.Commands) {
-		return fmt.Errorf("sandbox.commands is %q; want always, unasked or off", s.Commands)
+// describe is a rule in words, for a person who has to decide about it.
+func (r PermissionRule) describe() string {
+	what := map[string]string{"allow": "allows without a question", "ask": "asks about", "deny": "refuses"}[r.Verdict]
+	switch {
+	case r.Command != "":
+		what += " the command " + strconv.QuoteToASCII(r.Command)
+	case r.Prefix != "":
+		what += " commands that begin with " + strconv.QuoteToASCII(r.Prefix)
+	case r.Path != "":
+		what += " edits of " + strconv.QuoteToASCII(r.Path)
+	case r.Server != "" && r.Tool != "":
+		what += fmt.Sprintf(" the tool %s of the MCP server %s", quoted(r.Tool), quoted(r.Server))
+	case r.Server != "":
+		what += " the MCP server " + quoted(r.Server)
+	default:
+		what += " the tool " + quoted(r.Tool)
 	}
-	for _, dir := range s.Writable {
-		if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/") {
-			return fmt.Errorf("sandbox.writable has %q; want absolute folders, or ones below ~/", dir)
-		}
-	}
-	return nil
+	return what
 }
 
-func ordinal(n int) string {
-	switch n {
-	case 1:
-		return "first"
-	case 2:
-		return "second"
-	case 3:
-		return "third"
+// rules looks at each rule as a whole.
+func (c *checker) rules(entries []entry) {
+	const list = "permissions.rules["
+	var order []string
+	at, rules := map[string]int{}, map[string]*PermissionRule{}
+	for _, e := range entries {
+		if len(e.path) < 2 || !strings.HasPrefix(dotted(e.path[:2]), list) {
+			continue
+		}
+		name := dotted(e.path[:2])
+		if rules[name] == nil {
+			order, at[name], rules[name] = append(order, name), e.line, &PermissionRule{}
+		}
 	}
-	return fmt.Sprintf("%dth", n)
+	for _, v := range c.values {
+		if r := rules[dotted(v.seg[:min(2, len(v.seg))])]; r != nil {
+			*map[string]*string{"verdict": &r.Verdict, "command": &r.Command, "prefix": &r.Prefix, "path": &r.Path, "server": &r.Server, "tool": &r.Tool,
+				"in": &r.In}[v.Key.last()] = v.V.(string)
+		}
+	}
+	for _, name := range order {
+		if p := rules[name].Path; c.project && p != "" && !filepath.IsLocal(p) && !c.reported(name) {
+			c.fault(at[name], name, "reaches out of the project", "write the path as it is below the project's directory")
+			continue
+		}
+		if wrong, write := rules[name].wrong(); wrong != "" && !c.reported(name) {
+			c.fault(at[name], name, wrong, write)
+		}
+	}
+}
+
+// folder checks a directory that may be written from the home directory on.
+func folder(v any) (wrong, write string) {
+	if dir := v.(string); !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/") {
+		return "is " + strconv.Quote(clip(dir)), "write the directory from / on, or from ~/ on"
+	}
+	return "", ""
+}
+
+// folders checks a list of them.
+func folders(v any) (wrong, write string) {
+	for _, dir := range v.([]any) {
+		if wrong, _ := folder(dir); wrong != "" {
+			return fmt.Sprintf("names %q", clip(dir.(string))), "write each directory from / on, or from ~/ on"
+		}
+	}
+	return "", ""
 }

@@ -25,15 +25,15 @@ func TestLoad_PermissionsAndSandbox(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		rule("verdict = 'maybe'\nprefix = 'a'"):                  "want allow, ask or deny",
-		rule("prefix = 'a'"):                                     "the first one",
-		rule("verdict = 'deny'"):                                 "say what it covers",
-		rule("verdict = 'deny'\nprefix = 'a'\npath = 'b'"):       "say what it covers",
-		rule("verdict = 'allow'\ntool = 'shell'"):                "by what it does",
-		rule("verdict = 'deny'\nprefix = 'a'\nin = 'p'"):         "absolute directory",
+		rule("prefix = 'a'"):                                     "line 1: permissions.rules[0] has no verdict",
+		rule("verdict = 'deny'"):                                 "does not say what it covers",
+		rule("verdict = 'deny'\nprefix = 'a'\npath = 'b'"):       "does not say what it covers",
+		rule("verdict = 'allow'\ntool = 'shell'"):                "whatever it does",
+		rule("verdict = 'deny'\nprefix = 'a'\nin = 'p'"):         "from ~/ on",
 		rule("verdict = 'deny'\nprefx = 'a'"):                    "prefx is not a setting",
 		"[sandbox]\ncommands = 'sometimes'\n":                    "always, unasked or off",
-		"[sandbox]\nwritable = ['cache']\n":                      "absolute folders",
-		"[permissions]\npark_minutes = -1\n":                     "at most a week",
+		"[sandbox]\nwritable = ['cache']\n":                      "from ~/ on",
+		"[permissions]\npark_minutes = -1\n":                     "is below 0",
 		rule("verdict = 'deny'\ntool = 'shell'") + rule("x = 1"): "is not a setting",
 	} {
 		var e *Error

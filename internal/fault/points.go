@@ -53,6 +53,8 @@ var Points = []string{
 	"store.migrate",
 	"store.raised",
 	"text.flushed",
+	"trust.given",
+	"trust.revoked",
 	"turn.ended",
 	"turn.failed",
 	"turn.left",

@@ -20,11 +20,14 @@ import (
 // Options of a Box.
 type Options struct {
 	Configured []Server // of the user's configuration
-	Complaint  error    // why the configuration is not used; every session is told once
-	Key        []byte   // of the digests of definitions
-	StateDir   string
-	Instance   session.InstanceID
-	Store      session.Store
+	// Project says what the project of a session adds to them right now, and what the user has to be told about it; nil adds nothing.
+	// After an error everything stays as it is.
+	Project   func(context.Context, session.Session) ([]ProjectServer, []string, error)
+	Complaint error  // why the configuration is not used; every session is told once
+	Key       []byte // of the digests of definitions
+	StateDir  string
+	Instance  session.InstanceID
+	Store     session.Store
 	// Takes tells whether this process owns a session, or does once it is opened, and whether it has work that other clients began. Only
 	// an owner says what is stored. Nil is an owner without such work.
 	Takes   func(context.Context, session.SessionID) (takes, others bool, err error)
@@ -71,7 +74,8 @@ type held struct {
 	veil   *strings.Replacer // of what it answers
 	def    session.ServerDef // of a supplied one
 	config bool
-	uses   int // sessions of a shared one
+	key    string // of one of a project, "" otherwise
+	uses   int    // sessions of a shared one
 }
 
 // New returns a box that has started nothing.
@@ -281,6 +285,7 @@ func (b *Box) Warm(ctx context.Context, s session.Session) {
 		b.Log.Error().Err(err).Str("session_id", string(s.ID)).Msg("loading MCP servers failed")
 		return
 	}
+	b.adopt(s, bu)
 	b.mu.Lock()
 	warn := b.Complaint != nil && !bu.warned
 	bu.warned = true
@@ -402,19 +407,24 @@ func (b *Box) Release(id session.SessionID) {
 // drop ends servers nobody uses any more. b.mu is held.
 func (b *Box) drop(bu *bundle) {
 	for _, h := range bu.servers {
-		if h.config {
-			if h.uses--; h.uses > 0 {
-				continue
-			}
-			for key, o := range b.shared {
-				if o == h {
-					delete(b.shared, key)
-				}
+		b.letGo(h)
+	}
+}
+
+// letGo ends one server of a session unless another one has it too. b.mu is held.
+func (b *Box) letGo(h *held) {
+	if h.config {
+		if h.uses--; h.uses > 0 {
+			return
+		}
+		for key, o := range b.shared {
+			if o == h {
+				delete(b.shared, key)
 			}
 		}
-		if h.server != nil {
-			b.wg.Go(h.server.Close)
-		}
+	}
+	if h.server != nil {
+		b.wg.Go(h.server.Close)
 	}
 }
 

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package instructions
+
+const nonblock = 0
