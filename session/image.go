@@ -109,7 +109,7 @@ func forMessage(text string, images []Image) (string, []Image) {
 		}
 	}
 	if n := len(images) - len(shown); n > 0 {
-		text += fmt.Sprintf("\n[%d image(s) of this message are older than what is sent again. Read the file again to see one.]", n)
+		text += fmt.Sprintf("\n[%d image(s) of this message are older than what is sent again. A file can be read again to see one.]", n)
 	}
 	return text, shown
 }

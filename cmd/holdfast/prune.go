@@ -30,11 +30,16 @@ const gone = ".gone-"
 func (n *node) prune(ctx context.Context, home string) {
 	calls, err1 := prune(filepath.Join(home, "calls"), func(dir, name string) (bool, error) { return n.callOver(ctx, dir, name) })
 	answers, err2 := prune(filepath.Join(home, "answers"), func(dir, name string) (bool, error) { return n.answerOver(ctx, dir, name) })
-	if err := errors.Join(err1, err2); err != nil && ctx.Err() == nil {
+	var temps int
+	var err3 error
+	if !n.engine.HasBackgrounds() { // one of them may use what it made long ago
+		temps, err3 = pruneConfined(home, time.Now())
+	}
+	if err := errors.Join(err1, err2, err3); err != nil && ctx.Err() == nil {
 		n.log.Error().Err(err).Msg("removing files of old calls failed")
 	}
-	if calls+answers > 0 {
-		n.log.Info().Int("calls", calls).Int("answers", answers).Msg("removed files of old calls")
+	if calls+answers+temps > 0 {
+		n.log.Info().Int("calls", calls).Int("answers", answers).Int("temporary", temps).Msg("removed files of old calls")
 	}
 }
 

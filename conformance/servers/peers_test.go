@@ -89,7 +89,7 @@ func TestPeers_Everything(t *testing.T) {
 		{name: "mcp__all__echo", args: map[string]any{"message": "héllo 漢字 🎉"}, want: "Echo: héllo 漢字 🎉"},
 		{name: "mcp__all__get-sum", args: map[string]any{"a": 2, "b": 40}, want: "42"},
 		{name: "mcp__all__get-sum", args: map[string]any{"a": "two", "b": 40}, want: "arguments", status: "failed"}, // refused before it is sent
-		{name: "mcp__all__get-tiny-image", args: map[string]any{}, want: "[image, image/png, "},
+		{name: "mcp__all__get-tiny-image", args: map[string]any{}, want: "[image 1 cannot be shown: the image is damaged"}, // it is
 		{name: "mcp__all__get-annotated-message", args: map[string]any{"messageType": "error", "includeImage": true}, want: "Error: Operation failed"},
 		{name: "mcp__all__get-structured-content", args: map[string]any{"location": "Chicago"}, want: `"temperature"`},
 		{name: "mcp__all__get-resource-reference", args: map[string]any{"resourceType": "Text", "resourceId": 1}, want: "[the resource demo://resource/"},
@@ -146,13 +146,16 @@ func TestPeers_Filesystem(t *testing.T) {
 		{name: "mcp__files__edit_file", args: edit(path), want: "+hi hi"},
 		{name: "mcp__files__edit_file", args: map[string]any{"path": path, "edits": []any{map[string]any{"oldText": "absent", "newText": "x"}}}, want: "exact match", status: "failed"},
 		{name: "mcp__files__read_text_file", args: map[string]any{"path": "/etc/hostname"}, want: "outside allowed directories", status: "failed"},
-		{name: "mcp__files__read_media_file", args: map[string]any{"path": image}, want: "[image, image/png, 70 bytes"},
+		{name: "mcp__files__read_media_file", args: map[string]any{"path": image}, want: "[image 1 of the answer, image/png, 70 bytes"},
 		{name: "mcp__files__read_media_file", args: map[string]any{"path": fake}, want: "is text/plain"},
 		{name: "mcp__files__list_directory", args: map[string]any{"path": w.work}, want: "[FILE] greeting"},
 		{name: "mcp__files__write_file", args: map[string]any{"path": filepath.Join(w.work, "new"), "content": "néw\n"}, want: "Successfully wrote"},
 	})
 	if w.read("greeting") != "hi hi\n" || w.read("new") != "néw\n" {
 		t.Errorf("the files say %q and %q", w.read("greeting"), w.read("new"))
+	}
+	if !slices.ContainsFunc(w.model.Requests(), func(r fakemodel.Request) bool { return len(r.Images()) > 0 }) {
+		t.Error("the model was not shown the image")
 	}
 }
 

@@ -53,7 +53,7 @@ var layers = map[string][]string{
 	"acp":         append([]string{"acp/rpc", "acp/v1", "acp/v2", "internal/picture"}, upper...),
 	"mcp":         upper,
 	"mcp/client":  {"internal/ident", "internal/fault"}, // one external server and its wire; knows nothing of sessions
-	"mcp/toolbox": append([]string{"mcp/client"}, domain...),
+	"mcp/toolbox": append([]string{"mcp/client", "internal/picture"}, domain...),
 	"mcp/server":  upper,
 
 	"acp/rpc":            nothing,

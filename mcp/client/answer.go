@@ -28,6 +28,7 @@ type Answer struct {
 	Text    string          // for the model
 	User    string          // text that the server wants only the user to see
 	Cut     int64           // bytes that Text leaves out
+	Images  [][]byte        // that Text names in order, as they came
 	IsError bool
 }
 
@@ -82,7 +83,7 @@ func (a *Answer) classify(r result) {
 	case r.IsError:
 		a.Kind = KindToolError
 	}
-	a.Text, a.User = render(r)
+	a.Text, a.User, a.Images = render(r)
 }
 
 func protocolError(raw json.RawMessage) string {

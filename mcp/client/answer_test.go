@@ -19,7 +19,7 @@ func TestReadAnswer(t *testing.T) {
 		"nothing":             {`{"content":[]}`, KindOK, "[the answer has no content for you]", ""},
 		"an unknown type":     {`{"content":[{"type":"hologram","x":1},{"type":"text","text":"a"}]}`, KindOK, "[a part of an unknown type (\"hologram\") was left out]\na", ""},
 		"a part of no form":   {`{"content":[7,{"type":"text","text":"a"}]}`, KindOK, "[a part of the answer that cannot be read was left out]\na", ""},
-		"an image":            {`{"content":[{"type":"image","mimeType":"image/png","data":"` + png + `"}]}`, KindOK, "[image, image/png, 12 bytes; it was left out]", ""},
+		"an image":            {`{"content":[{"type":"image","mimeType":"image/png","data":"` + png + `"}]}`, KindOK, "[image 1 of the answer, image/png, 12 bytes]", ""},
 		"words as an image":   {`{"content":[{"type":"image","mimeType":"image/png","data":"` + words + `"}]}`, KindOK, "[the answer holds data that is called image (image/png) and is text/plain; charset=utf-8; it was left out]", ""},
 		"not base64":          {`{"content":[{"type":"image","mimeType":"image/png","data":"!!"}]}`, KindOK, "[the answer holds data that is called image (image/png) and cannot be decoded; it was left out]", ""},
 		"an image of no type": {`{"content":[{"type":"image","data":"` + png + `"}]}`, KindOK, "[the answer holds data that is called image () and is image/png; it was left out]", ""},

@@ -43,7 +43,7 @@ func TestPeers_Everything(t *testing.T) {
 	t.Logf("%d tools, aside %v, %+v", len(w.Tools()), w.Aside(), w.State())
 	w.wantText(w.use("echo", `{"message":"grüße 😀"}`), KindOK, "grüße 😀")
 	w.wantText(w.use("get-sum", `{"a":2,"b":3}`), KindOK, "5")
-	w.wantText(w.use("get-tiny-image", `{}`), KindOK, "[image, image/png, ")
+	w.wantText(w.use("get-tiny-image", `{}`), KindOK, "[image 1 of the answer, image/png, ")
 	w.wantText(w.use("get-structured-content", `{"location":"Chicago"}`), KindOK, "temperature")
 	if env := w.use("get-env", `{}`).Answer.Text; !strings.Contains(env, "SEEN") || strings.Contains(env, "GOPATH") {
 		t.Errorf("its environment is %s", env)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/internal/picture"
 	"holdfast/mcp/client"
 	"holdfast/session"
 )
@@ -143,7 +144,16 @@ func (s *send) Run(ctx context.Context, progress func(session.Output)) (session.
 }
 
 func output(a client.Answer) session.Output {
-	return session.Output{Text: a.Text, Cut: a.Cut, IsError: a.IsError, Digest: a.Digest}
+	out := session.Output{Text: a.Text, Cut: a.Cut, IsError: a.IsError, Digest: a.Digest}
+	for n, b := range a.Images {
+		fit, _, err := picture.Fit(b)
+		if err != nil {
+			out.Text += fmt.Sprintf("\n[image %d cannot be shown: %v]", n+1, err)
+			continue
+		}
+		out.Images = append(out.Images, session.NewImage(fit.MIME, fit.Width, fit.Height, fit.Data))
+	}
+	return out
 }
 
 // Settle stores what came of the send, in the transaction that settles the call.
