@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"holdfast/goals"
+	"holdfast/internal/config"
 	"holdfast/internal/ident"
 	"holdfast/internal/instance"
 	"holdfast/internal/provider"
@@ -115,6 +116,8 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		if c.Limits.Working != nil {
 			cfg.Working = *c.Limits.Working
 		}
+	} else if config.Mentions(config.Path(home, userHome()), "recovery") {
+		cfg.Auto = session.AutoOff // it may say so, and then nothing may be revived
 	}
 	if executes(kind) {
 		n.projects = newProjects(home, st, func() *session.Engine { return n.engine })

@@ -17,9 +17,12 @@ import (
 	"holdfast/session"
 )
 
-// confiner is what confines commands, as the user's configuration has it. One that cannot be used confines as if it were empty.
+// confiner is what confines commands, as the user's configuration has it. One that cannot be used and may say more confines every command.
 func confiner(home string) *tools.Sandbox {
-	c, _ := settings(home) // what is wrong with it is told elsewhere
+	c, err := settings(home) // what is wrong with it is told elsewhere
+	if err != nil && config.Mentions(config.Path(home, userHome()), "sandbox") {
+		c.Sandbox.Commands = string(session.ConfineAlways)
+	}
 	return &tools.Sandbox{Which: session.ConfineWhen(c.Sandbox.Commands), Network: c.Sandbox.Network, Writable: c.Sandbox.Writable, StateDir: home,
 		Home: userHome(), Env: tools.CommandEnv(os.Environ(), provider.SecretEnv)}
 }
@@ -82,6 +85,7 @@ func rulebook(home string, project func(session.Session) session.Rulebook) (func
 // askAll is the rulebook of a configuration that cannot be used: what it refuses is not known, so nothing goes on without a question.
 func askAll(why error) session.Rulebook {
 	return session.Rulebook{User: []session.Rule{{ID: "config", Verdict: session.VerdictAsk, Kind: session.RuleAny,
+		CreatedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), // no answer with "always" is later: it may be about what would be refused
 		Origin: "a configuration that cannot be used: " + line(why.Error(), 200)}}}
 }
 

@@ -139,6 +139,12 @@ func TestConfined_ByWhoSaidSo(t *testing.T) {
 		t.Errorf("always, without a wall: %+v", o)
 	}
 	w.a.Kill()
+	w.write(filepath.Join(w.state, "config.toml"), "[sandbox]\ncommands = \"alway\"\n") // nobody knows what it was to be
+	w.launch("ask", true)
+	if o := w.do("run touch z"); !o.Asked || !strings.Contains(o.Text, "it ran confined") {
+		t.Errorf("a configuration that cannot be used: %+v", o)
+	}
+	w.a.Kill()
 	w.write(filepath.Join(w.state, "config.toml"), "[sandbox]\ncommands = \"off\"\n")
 	w.launch("auto", true)
 	if o := w.do("run make"); !o.Asked {

@@ -139,6 +139,18 @@ func TestRecovery_NewPromptGoesBehind(t *testing.T) {
 	}
 }
 
+// A configuration with a mistake in it may have said "off", so that nothing is revived: it waits as it would then.
+func TestRecovery_MistakeIsOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "[recovery]\nauto = \"of\"\n")
+	l := w.three()
+	b := w.launch("")
+	w.aside(b)
+	if got := w.runs(l); !strings.Contains(got, "waiting recovery_off") || len(w.asked()) != 0 {
+		t.Errorf("its runs are %q, and the model was asked %q", got, w.asked())
+	}
+}
+
 // What is accepted while nobody executes was left behind by nobody.
 func TestRecovery_OffConcernsOnlyWhatWasLeft(t *testing.T) {
 	t.Parallel()
