@@ -86,7 +86,7 @@ func rulebook(home string, project func(session.Session) session.Rulebook) (func
 func askAll(why error) session.Rulebook {
 	return session.Rulebook{User: []session.Rule{{ID: "config", Verdict: session.VerdictAsk, Kind: session.RuleAny,
 		CreatedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), // no answer with "always" is later: it may be about what would be refused
-		Origin: "a configuration that cannot be used: " + line(why.Error(), 200)}}}
+		Origin:    "a configuration that cannot be used: " + line(why.Error(), 200)}}}
 }
 
 // noProject is for where no session works.
