@@ -17,9 +17,9 @@ func TestPulse(t *testing.T) {
 				t.Errorf("%s: still is %v", when, got)
 			}
 		}
-		time.Sleep(limit - 1)
+		time.Sleep(limit - time.Nanosecond)
 		expect("right before the limit", false)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		expect("at the limit", true)
 		p.beat()
 		expect("after a beat", false)

@@ -86,8 +86,7 @@ func TestGrants_WorkAsksNothing(t *testing.T) {
 	if g = w.goal(g.GoalID); g.Status != "achieved" {
 		t.Errorf("it is %+v", g)
 	}
-	var effects []struct{ Title, Permission, Tool string }
-	effects = document[[]struct{ Title, Permission, Tool string }](w, "effects")
+	effects := document[[]struct{ Title, Permission, Tool string }](w, "effects")
 	granted := 0
 	for _, e := range effects {
 		if strings.HasPrefix(e.Permission, "P10 ") {

@@ -23,12 +23,12 @@ func TestMain(m *testing.M) {
 
 // world is a store, a work tree, a home directory with a key in it, and a folder that nothing may touch.
 type world struct {
-	t                                *testing.T
-	state, work, home, outside, name string
-	model                            *fakemodel.Server
-	a                                *harness.Agent
-	session                          string
-	env                              []string
+	t                          *testing.T
+	state, work, home, outside string
+	model                      *fakemodel.Server
+	a                          *harness.Agent
+	session                    string
+	env                        []string
 
 	mu     sync.Mutex
 	asked  []string

@@ -73,7 +73,7 @@ func TestStop_TheCommandLineDies(t *testing.T) {
 				t.Fatal("it did not die")
 			}
 			if !lives {
-				a = w.launch()
+				w.launch()
 			}
 			harness.Eventually(t, "nothing runs", func() bool { return len(w.running()) == 0 })
 			w.silent(w.asked(), time.Second, "it came back")

@@ -49,7 +49,8 @@ func worldOf(t *testing.T, answer func(fakemodel.Request) fakemodel.Reply) *worl
 	t.Cleanup(func() {
 		if t.Failed() {
 			b, _ := os.ReadFile(filepath.Join(w.home, "log.jsonl")) // it may not be there
-			t.Logf("log:\n%s", b)
+			all, _, _ := w.cli("ps", "--json")
+			t.Logf("log:\n%s\nwhat runs:\n%s", b, all)
 		}
 		if err := os.RemoveAll(dir); err != nil && !t.Failed() {
 			t.Errorf("something still writes there: %v", err)

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -81,11 +80,6 @@ func (p place) digest() (string, error) {
 		return absent, nil
 	}
 	return digestOf(b), nil
-}
-
-// binary tells whether content is not text.
-func binary(b []byte) bool {
-	return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 || !utf8.Valid(b)
 }
 
 // clip shortens a text at the end of a line, or of a character, and says so.
