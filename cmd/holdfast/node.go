@@ -167,7 +167,7 @@ func drivers(st session.Store, builtin []session.Tool, model func() (session.Mod
 	}
 	var readers, shell []session.Tool
 	for _, t := range builtin {
-		if t.Class() == session.ReadOnly && t.Spec().Name != "shell_output" { // a review judges what is stored and the work tree
+		if _, state := t.(session.StateTool); !state && t.Class() == session.ReadOnly && t.Spec().Name != "shell_output" { // a review judges what is stored and the work tree
 			readers = append(readers, t)
 		}
 		if t.Spec().Name == "shell" {
@@ -355,6 +355,7 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.wg.Go(func() {
 		n.prune(n.life, home)
 		n.tidy(n.life, home)
+		n.retain(n.life)
 		if err := n.db.CheckLarge(n.life); err != nil && n.life.Err() == nil {
 			n.log.Error().Err(err).Msg("checking the store failed")
 		}
@@ -366,15 +367,7 @@ func (n *node) tidy(ctx context.Context, home string) {
 	if err := n.engine.FinishUndo(ctx, ""); err != nil && ctx.Err() == nil {
 		n.log.Error().Err(err).Msg("finishing a step that put files back failed")
 	}
-	err := worktree.New(home).Prune(ctx, func() (map[string]bool, error) {
-		var names []string
-		err := store.Store{DB: n.db}.Read(ctx, func(tx session.Tx) (err error) { names, err = tx.Trees(); return err })
-		kept := map[string]bool{}
-		for _, name := range names {
-			kept[name] = true
-		}
-		return kept, err
-	})
+	err := worktree.New(home).Prune(ctx, func() (map[string]bool, error) { return n.keptTrees(ctx) })
 	if err != nil && ctx.Err() == nil {
 		n.log.Error().Err(err).Msg("pruning recorded work trees failed")
 	}

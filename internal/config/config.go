@@ -31,6 +31,10 @@ type Config struct {
 		// Working is how many runs work unattended at once, over all processes; nothing means the default, 4.
 		Working *int `toml:"working"`
 	} `toml:"limits"`
+	Sessions struct {
+		// KeepDays is after how many days a session that lies still and holds nothing open is deleted; 0, the default, is never.
+		KeepDays float64 `toml:"keep_days"`
+	} `toml:"sessions"`
 	Recovery struct {
 		// Auto is what is done by itself with work whose process is gone: "always" (the default), "attached" or "off".
 		Auto string `toml:"auto"`
@@ -120,6 +124,9 @@ func Load(path string) (Config, error) {
 		if err != nil {
 			return Config{}, &Error{Path: path, Message: err.Error()}
 		}
+	}
+	if d := c.Sessions.KeepDays; d < 0 || d != d || d > 36500 || d > 0 && d < 1 {
+		return Config{}, &Error{Path: path, Message: "sessions.keep_days is a number of days, at least 1, or 0 for ever"}
 	}
 	if c.Recovery.Stall < 0 {
 		return Config{}, &Error{Path: path, Message: "recovery.stall_seconds cannot be negative"}

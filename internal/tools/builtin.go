@@ -31,7 +31,8 @@ func (o Options) letsGo(cause error) bool {
 // Builtin returns every built-in tool.
 func Builtin(o Options) []session.Tool {
 	return []session.Tool{readTool{o}, listTool{o}, globTool{o}, grepTool{o}, writeTool{writer{o}}, editTool{writer{o}},
-		patchTool{writer{o}}, moveTool{writer{o}}, deleteTool{writer{o}}, shellTool{o}, outputTool{o}, killTool{o}}
+		patchTool{writer{o}}, moveTool{writer{o}}, deleteTool{writer{o}}, shellTool{o}, outputTool{o}, killTool{o},
+		todoTool{}}
 }
 
 func spec(name, about, schema string) session.ToolSpec {
