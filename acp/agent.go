@@ -79,6 +79,7 @@ type Agent struct {
 	prompting   map[*rpc.Request]session.SessionID // prompts without an answer
 	announcer   *follower                          // of the first session that was opened: it tells what was recovered elsewhere,
 	announced   bool                               // which has been looked for
+	forms       bool                               // the client shows forms
 	notices     bool                               // the client shows notices
 	buffers     bool                               // the client gives the text of files in its editor
 	untold      map[session.SessionID][]string     // what the client was not told yet

@@ -265,6 +265,7 @@ func (a *Agent) initialize(req *rpc.Request) {
 	}
 	a.buffers = p.ClientCapabilities.Fs.ReadTextFile
 	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
+	a.forms = p.ClientCapabilities.Elicitation != nil && p.ClientCapabilities.Elicitation.Form != nil
 	a.mu.Unlock()
 	req.Reply(a.initializeResult())
 	if a.Initialized != nil {

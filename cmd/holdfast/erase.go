@@ -61,6 +61,9 @@ func (n *node) erase(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err == nil {
+		err = n.db.Fold(ctx) // else the record of what was erased stays in the file until the log is folded in
+	}
 	return errors.Join(append(errs, err)...)
 }
 

@@ -97,7 +97,8 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}
 	n.model = resolver(model, key)
 	walls := confiner(home)
-	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, IsDetach: func(err error) bool {
+	c, err := settings(home) // what is wrong with it is told by the toolbox
+	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, PrivateHosts: c.Fetch.PrivateHosts, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)
@@ -106,7 +107,6 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: env, Now: now, NewID: newID, Log: n.log,
 	}
-	c, err := settings(home) // what is wrong with it is told by the toolbox
 	cfg.Environment = tools.Stored(env, key, passedOn(c)...)
 	if err == nil {
 		cfg.Stall, cfg.Auto = time.Duration(c.Recovery.Stall)*time.Second, session.Auto(c.Recovery.Auto)
@@ -167,7 +167,8 @@ func drivers(st session.Store, builtin []session.Tool, model func() (session.Mod
 	}
 	var readers, shell []session.Tool
 	for _, t := range builtin {
-		if _, state := t.(session.StateTool); !state && t.Class() == session.ReadOnly && t.Spec().Name != "shell_output" { // a review judges what is stored and the work tree
+		_, asks := t.(session.Asker)
+		if _, state := t.(session.StateTool); !state && !asks && t.Class() == session.ReadOnly && t.Spec().Name != "shell_output" { // a review judges what is stored and the work tree
 			readers = append(readers, t)
 		}
 		if t.Spec().Name == "shell" {

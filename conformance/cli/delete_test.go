@@ -187,6 +187,11 @@ func TestDelete_Dies(t *testing.T) {
 			} else {
 				a := w.editor(nil)
 				a.Must("session/list", map[string]any{}, nil)
+				t.Cleanup(func() {
+					if b, err := os.ReadFile(filepath.Join(w.home, "log.jsonl")); t.Failed() && err == nil {
+						t.Logf("traces %v; log %s", w.traces(trace), b)
+					}
+				})
 				harness.Eventually(t, "nothing is left of it", func() bool { return len(w.traces(trace)) == 0 && len(w.traces(gone)) == 0 })
 				if err := a.CloseInput(); err != nil {
 					t.Fatal(err)

@@ -197,6 +197,28 @@ func (d *DB) Scrub(ctx context.Context) error {
 	if _, err := conn.ExecContext(safe, "PRAGMA temp_store=MEMORY"); err != nil {
 		return fmt.Errorf("write the store anew: %w", classifySQLite(err))
 	}
+	return d.fold(ctx, conn)
+}
+
+// Fold brings everything that was committed into the store's file and cuts the write-ahead log.
+func (d *DB) Fold(ctx context.Context) error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer d.users.Done()
+	if d.beside != nil {
+		return d.beside
+	}
+	conn, err := d.writer.Conn(context.WithoutCancel(ctx))
+	if err != nil {
+		return fmt.Errorf("cut the log: %w", classifySQLite(err))
+	}
+	defer func() { _ = conn.Close() }()
+	return d.fold(ctx, conn)
+}
+
+func (d *DB) fold(ctx context.Context, conn *sql.Conn) error {
+	safe := context.WithoutCancel(ctx)
 	for range 40 { // a reader holds the log for milliseconds
 		var busy, inLog, folded int
 		if err := conn.QueryRowContext(safe, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &inLog, &folded); err != nil {
