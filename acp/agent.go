@@ -27,6 +27,8 @@ type Backend struct {
 	// Takeover ends the process that has a session and goes on with it here, and says what became of it. Without sure it ends nothing that has
 	// more than that session. Nil where it is not possible.
 	Takeover func(ctx context.Context, id session.SessionID, sure bool) (string, error)
+	// Delete removes a session with everything it had. What cannot be removed yet goes later and is no error.
+	Delete func(context.Context, session.SessionID) error
 	// ModelError says why no model can be used here, or nil.
 	ModelError func() error
 }
@@ -212,6 +214,7 @@ func init() {
 		"session/resume":        (*Agent).resumeSession,
 		"session/list":          (*Agent).listSessions,
 		"session/close":         (*Agent).closeSession,
+		"session/delete":        (*Agent).deleteSession,
 		"session/set_mode":      (*Agent).setMode,
 		"session/prompt":        (*Agent).prompt,
 		"create_goal":           (*Agent).createGoal,

@@ -288,7 +288,7 @@ func (a *Agent) initializeResult() v1.InitializeResponse {
 			LoadSession:        true,
 			PromptCapabilities: v1.PromptCapabilities{EmbeddedContext: true, Image: true},
 			SessionCapabilities: v1.SessionCapabilities{List: &v1.SessionListCapabilities{}, Resume: &v1.SessionResumeCapabilities{},
-				Close: &v1.SessionCloseCapabilities{}, AdditionalDirectories: &v1.SessionAdditionalDirectoriesCapabilities{}},
+				Close: &v1.SessionCloseCapabilities{}, Delete: &v1.SessionDeleteCapabilities{}, AdditionalDirectories: &v1.SessionAdditionalDirectoriesCapabilities{}},
 			Meta: v1.Meta{"holdfast": map[string]any{"version": a.Version, "goal": map[string]any{"methods": methods}}},
 		},
 	}

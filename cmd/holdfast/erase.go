@@ -30,6 +30,16 @@ func (n *node) delete(ctx context.Context, id session.SessionID) error {
 	return nil
 }
 
+// deleteLater is delete where nobody has to hear of what goes later.
+func (n *node) deleteLater(ctx context.Context, id session.SessionID) error {
+	err := n.delete(ctx, id)
+	if errors.Is(err, errLeft) {
+		n.log.Warn().Err(err).Msg("something of a deleted session is left for now")
+		return nil
+	}
+	return err
+}
+
 // erase removes what deleted sessions had beside the store, then what their rows left in its files. It begins anew wherever it was cut off.
 func (n *node) erase(ctx context.Context) error {
 	st := store.Store{DB: n.db}
