@@ -3,11 +3,17 @@ package cli_test
 import (
 	"bytes"
 	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
+	"image"
+	"image/png"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +28,8 @@ const trace = "zebrafish"
 
 // rich plays a session with a large write, a command with long output, and a plan. Only a prompt that names the trace does all that.
 func rich(r fakemodel.Request) fakemodel.Reply {
-	if !strings.Contains(r.LastUser(), trace) {
+	about := func(m fakemodel.Message) bool { return m.Role == "user" && strings.Contains(m.Content, trace) }
+	if !slices.ContainsFunc(r.Messages, about) {
 		if len(r.Results()) == 0 {
 			return shell("echo kept words > other.txt; cat other.txt")
 		}
@@ -32,9 +39,13 @@ func rich(r fakemodel.Request) fakemodel.Reply {
 	case 0:
 		return fakemodel.Calls(fakemodel.Call{Name: "update_todo", Args: `{"entries":[{"content":"look at the ` + trace + `","status":"in_progress"}]}`})
 	case 1:
-		return fakemodel.Calls(fakemodel.Call{Name: "write", Args: encode(map[string]string{"path": "big.txt", "content": strings.Repeat(trace+" in a file\n", 3000)})})
+		return fakemodel.Calls(fakemodel.Call{Name: "read", Args: `{"path":"seen.png"}`})
 	case 2:
-		return shell("for i in $(seq 2000); do echo " + trace + " $i; done; rm big.txt")
+		return fakemodel.Calls(fakemodel.Call{Name: "write", Args: encode(map[string]string{"path": "big.txt", "content": strings.Repeat(trace+" in a file\n", 3000)})})
+	case 3:
+		return shell("for i in $(seq 2000); do echo " + trace + " $i; done; rm big.txt seen.png")
+	case 4:
+		return fakemodel.Calls(fakemodel.Call{Name: "ask_user", Args: `{"question":"Which ` + trace + `?","choices":["the red ` + trace + `"]}`})
 	}
 	return fakemodel.Text("the " + trace + " is done")
 }
@@ -62,6 +73,29 @@ func (w *world) traces(words string) (in []string) {
 	return in
 }
 
+// both is in an image that two sessions were shown.
+const both = "seahorse"
+
+// picture is a PNG file with words in it, which stays as it is on its way.
+func picture(t *testing.T, width int, words string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 10))); err != nil {
+		t.Fatal(err)
+	}
+	text := append([]byte("tEXtComment\x00"), words...)
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(text)-4))
+	chunk = binary.BigEndian.AppendUint32(append(chunk, text...), crc32.ChecksumIEEE(text))
+	const head = 8 + 25 // the signature and the header
+	return slices.Concat(b.Bytes()[:head], chunk, b.Bytes()[head:])
+}
+
+func said(text string) any { return map[string]any{"type": "text", "text": text} }
+
+func shown(png []byte) any {
+	return map[string]any{"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString(png)}
+}
+
 // lived makes a session that leaves traces of every kind, and another one in the same work tree; both clients have gone.
 func lived(t *testing.T) (w *world, gone, other string) {
 	t.Helper()
@@ -69,17 +103,34 @@ func lived(t *testing.T) (w *world, gone, other string) {
 	if out, err := exec.Command("git", "init", "-q", w.work).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	a := w.editor(allow)
-	gone, other = a.NewSession(w.work), a.NewSession(w.work)
-	for id, text := range map[string]string{gone: "Look for the " + trace + ".", other: "Say hello."} {
-		a.Await(a.Prompt(id, text))
+	if err := os.WriteFile(filepath.Join(w.work, "seen.png"), picture(t, 40, trace+" that read shows"), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	a := w.editor(func(raw json.RawMessage) string {
+		if strings.Contains(string(raw), `"choice_1"`) {
+			return "choice_1"
+		}
+		return "allow_once"
+	})
+	gone, other = a.NewSession(w.work), a.NewSession(w.work)
+	shared := shown(picture(t, 60, both))
+	prompt := func(id string, blocks ...any) {
+		a.Await(a.Begin("session/prompt", map[string]any{"sessionId": id, "prompt": blocks}))
+	}
+	prompt(gone, said("Look for the "+trace+"."), shown(picture(t, 50, trace+" in a prompt")), shared)
+	prompt(other, said("Say hello."), shared)
 	if err := a.CloseInput(); err != nil {
 		t.Fatal(err)
 	}
 	<-a.Ended()
+	w.want(0, "sessions", "undo", gone) // it puts the image back
 	if len(w.traces(trace)) < 3 {
 		t.Fatalf("the session left only %v", w.traces(trace))
+	}
+	for _, words := range []string{trace + " that read shows", trace + " in a prompt", both} {
+		if len(w.traces(words)) == 0 {
+			t.Fatalf("no image with %q is stored", words)
+		}
 	}
 	return w, gone, other
 }
@@ -91,6 +142,9 @@ func (w *world) nowhere(gone, other string) {
 		if in := w.traces(words); len(in) > 0 {
 			w.t.Errorf("%q is left in %v", words, in)
 		}
+	}
+	if in := w.traces(both); len(in) == 0 {
+		w.t.Error("the image that both sessions were shown is gone")
 	}
 	if r := w.want(0, "sessions", "export", other); !strings.Contains(r.out, "kept words") || !strings.Contains(r.out, "the other session says hello") {
 		w.t.Errorf("the other session is\n%s", r.out)

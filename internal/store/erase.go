@@ -28,7 +28,14 @@ const (
 		UNION SELECT json_extract(f.value, '$.before') FROM effects, json_each(effects.plan, '$.files') f
 			WHERE (effects.session = ?1) = ?2 AND instr(effects.plan, '"kept":true') > 0 AND json_extract(f.value, '$.kept')
 		UNION SELECT json_extract(f.value, '$.after') FROM effects, json_each(effects.plan, '$.files') f
-			WHERE (effects.session = ?1) = ?2 AND instr(effects.plan, '"kept":true') > 0 AND json_extract(f.value, '$.kept')`
+			WHERE (effects.session = ?1) = ?2 AND instr(effects.plan, '"kept":true') > 0 AND json_extract(f.value, '$.kept')
+		UNION SELECT json_extract(i.value, '$.digest') FROM items, json_each(` + ofImages + `items.body ELSE '{}' END, '$.images') i WHERE (items.session = ?1) = ?2
+		UNION SELECT json_extract(i.value, '$.digest') FROM items, json_each(` + ofImages + `items.body ELSE '{}' END, '$.tool.output.images') i
+			WHERE (items.session = ?1) = ?2
+		UNION SELECT json_extract(i.value, '$.digest') FROM runs, json_each(CASE WHEN instr(runs.input, '"images":[') > 0 AND json_valid(runs.input)
+			THEN runs.input ELSE '{}' END, '$.images') i WHERE (runs.session = ?1) = ?2`
+	// A record that cannot be read names nothing, and json_each would fail on it.
+	ofImages    = `CASE WHEN instr(items.body, '"images":[') > 0 AND json_valid(items.body) THEN `
 	dropContent = `DELETE FROM contents WHERE digest = ?`
 	// An environment goes when nobody's work begins with it.
 	namedEnvironments = `SELECT json_extract(profile, '$.env') FROM sessions WHERE id = ?1 UNION SELECT json_extract(profile, '$.env') FROM runs WHERE session = ?1`
