@@ -96,6 +96,25 @@ func shown(png []byte) any {
 	return map[string]any{"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString(png)}
 }
 
+// worked lets an editor with a variable of its own have one prompt worked on in a new session, and leave.
+func (w *world) worked(variable string, prompt ...any) (id string) {
+	w.t.Helper()
+	a := harness.Start(w.t, harness.Options{Binary: w.binary(), Env: append(slices.Clone(w.env), variable), Permission: func(raw json.RawMessage) string {
+		if strings.Contains(string(raw), `"choice_1"`) {
+			return "choice_1"
+		}
+		return "allow_once"
+	}})
+	a.Initialize()
+	id = a.NewSession(w.work)
+	a.Await(a.Begin("session/prompt", map[string]any{"sessionId": id, "prompt": prompt}))
+	if err := a.CloseInput(); err != nil {
+		w.t.Fatal(err)
+	}
+	<-a.Ended()
+	return id
+}
+
 // lived makes a session that leaves traces of every kind, and another one in the same work tree; both clients have gone.
 func lived(t *testing.T) (w *world, gone, other string) {
 	t.Helper()
@@ -106,23 +125,9 @@ func lived(t *testing.T) (w *world, gone, other string) {
 	if err := os.WriteFile(filepath.Join(w.work, "seen.png"), picture(t, 40, trace+" that read shows"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := w.editor(func(raw json.RawMessage) string {
-		if strings.Contains(string(raw), `"choice_1"`) {
-			return "choice_1"
-		}
-		return "allow_once"
-	})
-	gone, other = a.NewSession(w.work), a.NewSession(w.work)
 	shared := shown(picture(t, 60, both))
-	prompt := func(id string, blocks ...any) {
-		a.Await(a.Begin("session/prompt", map[string]any{"sessionId": id, "prompt": blocks}))
-	}
-	prompt(gone, said("Look for the "+trace+"."), shown(picture(t, 50, trace+" in a prompt")), shared)
-	prompt(other, said("Say hello."), shared)
-	if err := a.CloseInput(); err != nil {
-		t.Fatal(err)
-	}
-	<-a.Ended()
+	gone = w.worked("PALETTE="+trace, said("Look for the "+trace+"."), shown(picture(t, 50, trace+" in a prompt")), shared)
+	other = w.worked("PALETTE=grey", said("Say hello."), shared)
 	w.want(0, "sessions", "undo", gone) // it puts the image back
 	if len(w.traces(trace)) < 3 {
 		t.Fatalf("the session left only %v", w.traces(trace))
@@ -182,36 +187,53 @@ func TestDelete_LeavesNoTrace(t *testing.T) {
 func TestDelete_EveryTable(t *testing.T) {
 	t.Parallel()
 	w, gone, _ := lived(t)
+	had := w.naming(gone)
+	for _, table := range []string{"sessions", "items", "events", "runs", "effects", "approvals", "undos", "plans", "contents", "environments"} {
+		if had[table] == 0 {
+			t.Errorf("no row of %s names it before it is deleted: %v", table, had)
+		}
+	}
 	w.want(0, "sessions", "delete", gone, "--yes")
+	if left := w.naming(gone); len(left) > 0 {
+		t.Errorf("these rows name it: %v", left)
+	}
+}
+
+// naming counts the rows of each table that hold an id, or the words of the trace.
+func (w *world) naming(id string) map[string]int {
+	w.t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.home, "holdfast.db")+"?mode=ro")
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
 	rows, err := db.Query(`SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'`)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	var columns [][2]string
 	for rows.Next() {
 		var c [2]string
 		if err := rows.Scan(&c[0], &c[1]); err != nil {
-			t.Fatal(err)
+			w.t.Fatal(err)
 		}
 		columns = append(columns, c)
 	}
 	if len(columns) < 100 {
-		t.Fatalf("only %d columns", len(columns))
+		w.t.Fatalf("only %d columns", len(columns))
 	}
+	found := map[string]int{}
 	for _, c := range columns {
 		var n int
-		if err := db.QueryRow(`SELECT count(*) FROM "`+c[0]+`" WHERE instr("`+c[1]+`", ?) > 0 OR instr("`+c[1]+`", ?) > 0`, gone, trace).Scan(&n); err != nil {
-			t.Fatal(err)
+		if err := db.QueryRow(`SELECT count(*) FROM "`+c[0]+`" WHERE instr(CAST("`+c[1]+`" AS BLOB), CAST(? AS BLOB)) > 0 OR instr(CAST("`+c[1]+`" AS BLOB), CAST(? AS BLOB)) > 0`,
+			id, trace).Scan(&n); err != nil {
+			w.t.Fatal(err)
 		}
 		if n > 0 {
-			t.Errorf("%d rows of %s name it in %s", n, c[0], c[1])
+			found[c[0]] += n
 		}
 	}
+	return found
 }
 
 // A deletion that dies is not begun, or goes on with the next process: it is never half a session.
