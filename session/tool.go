@@ -72,7 +72,7 @@ type Plan struct {
 	// Question and Choices are what the call asks the user.
 	Question  string    `json:"question,omitempty"`
 	Choices   []string  `json:"choices,omitempty"`
-	Host      string    `json:"host,omitempty"` // of another machine that the call goes to
+	Host      string    `json:"host,omitempty"` // of another machine that the call goes to, with a port that is not the usual one
 	TimeoutMs int64     `json:"timeoutMs,omitempty"`
 	Terminal  bool      `json:"terminal,omitempty"` // the command gets a terminal of its own
 	External  *External `json:"external,omitempty"` // the call goes to an external server

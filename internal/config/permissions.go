@@ -15,13 +15,14 @@ type Permissions struct {
 	Rules []PermissionRule `toml:"rules"`
 }
 
-// PermissionRule is one standing answer. Exactly one of Command, Prefix, Path, Server and Tool says what it covers, except that a tool may be
+// PermissionRule is one standing answer. Exactly one of Command, Prefix, Path, Host, Server and Tool says what it covers, except that a tool may be
 // named beside its server.
 type PermissionRule struct {
 	Verdict string `toml:"verdict"` // allow, ask or deny
 	Command string `toml:"command"` // exactly this command line
 	Prefix  string `toml:"prefix"`  // commands that begin with these words
 	Path    string `toml:"path"`    // file edits of files that the pattern names
+	Host    string `toml:"host"`    // fetches from the hosts that the pattern names
 	Server  string `toml:"server"`  // an external MCP server
 	Tool    string `toml:"tool"`    // of the server, or a built-in one
 	In      string `toml:"in"`      // the directory whose sessions it counts in; everywhere without
@@ -48,7 +49,7 @@ func (p Permissions) check() error {
 			return fmt.Errorf("%s: verdict is %q; want allow, ask or deny", at, r.Verdict)
 		}
 		var given []string
-		for name, v := range map[string]string{"command": r.Command, "prefix": r.Prefix, "path": r.Path, "server": r.Server, "tool": r.Tool} {
+		for name, v := range map[string]string{"command": r.Command, "prefix": r.Prefix, "path": r.Path, "host": r.Host, "server": r.Server, "tool": r.Tool} {
 			if strings.TrimSpace(v) != "" {
 				given = append(given, name)
 			}
@@ -57,9 +58,9 @@ func (p Permissions) check() error {
 		switch {
 		case len(given) == 2 && given[0] == "server" && given[1] == "tool":
 		case len(given) != 1:
-			return fmt.Errorf("%s: say what it covers with one of command, prefix, path, server and tool, or with server and tool", at)
+			return fmt.Errorf("%s: say what it covers with one of command, prefix, path, host, server and tool, or with server and tool", at)
 		case given[0] == "tool" && r.Verdict == "allow":
-			return fmt.Errorf("%s: a built-in tool is allowed by what it does, with command, prefix or path; name the server of an external one", at)
+			return fmt.Errorf("%s: a built-in tool is allowed by what it does, with command, prefix, path or host; name the server of an external one", at)
 		}
 		if r.In != "" && !filepath.IsAbs(r.In) && !strings.HasPrefix(r.In, "~/") {
 			return fmt.Errorf("%s: in is %q; want an absolute directory", at, r.In)

@@ -34,7 +34,7 @@ func (o Options) letsGo(cause error) bool {
 func Builtin(o Options) []session.Tool {
 	return []session.Tool{readTool{o}, listTool{o}, globTool{o}, grepTool{o}, writeTool{writer{o}}, editTool{writer{o}},
 		patchTool{writer{o}}, moveTool{writer{o}}, deleteTool{writer{o}}, shellTool{o}, outputTool{o}, killTool{o},
-		todoTool{}, fetchTool{o}, askTool{}}
+		todoTool{}, fetchTool{o, fetchLimit}, askTool{}}
 }
 
 func spec(name, about, schema string) session.ToolSpec {

@@ -21,7 +21,10 @@ import (
 )
 
 // fetchTool reads one page or document. It reaches out of the machine, with an address that the model chose, so it asks.
-type fetchTool struct{ o Options }
+type fetchTool struct {
+	o     Options
+	limit time.Duration // of a whole fetch
+}
 
 var (
 	_ session.Tool   = fetchTool{}
@@ -32,6 +35,7 @@ var (
 const (
 	maxURL       = 2000
 	maxFetched   = 5 << 20 // bytes after decompression
+	maxPage      = 1 << 20 // bytes of HTML: what a page can make its reading cost grows with them
 	maxFetchText = 50 << 10
 	fetchLimit   = 30 * time.Second
 	maxRedirects = 5
@@ -63,7 +67,7 @@ func (fetchTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, er
 	}
 	in.URL = u.String()
 	p, err := plan(in, "Fetch from "+u.Host+": "+in.URL)
-	p.Host = u.Hostname()
+	p.Host = u.Host
 	return p, err
 }
 
@@ -115,7 +119,7 @@ func (t fetchTool) Run(ctx context.Context, _ session.ToolEnv, p session.Plan, _
 	if err := stored(p, &in); err != nil {
 		return session.Output{}, err
 	}
-	limited, cancel := context.WithTimeout(ctx, fetchLimit)
+	limited, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, http.MethodGet, in.URL, nil)
 	if err != nil {
@@ -123,19 +127,26 @@ func (t fetchTool) Run(ctx context.Context, _ session.ToolEnv, p session.Plan, _
 	}
 	req.Header.Set("User-Agent", "holdfast")
 	req.Header.Set("Accept", "text/html, text/plain, application/json, text/*;q=0.9, application/xml;q=0.8, */*;q=0.1")
-	client := t.client(p.Host)
+	client := t.client(req.URL.Hostname())
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
-		return session.Output{}, whyNot(ctx, err)
+		return session.Output{}, t.whyNot(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxFetched+1))
 	if err != nil {
-		return session.Output{}, whyNot(ctx, err)
+		return session.Output{}, t.whyNot(ctx, err)
 	}
-	cut := len(body) > maxFetched
-	text, kind, err := readable(resp.Header.Get("Content-Type"), body[:min(len(body), maxFetched)], resp.Request.URL)
+	contentType, most := contentTypeOf(resp.Header, body), maxFetched
+	if isPage(contentType) {
+		most = maxPage
+	}
+	cut := 0
+	if len(body) > most {
+		body, cut = body[:most], most
+	}
+	text, kind, err := readable(contentType, body, resp.Request.URL)
 	if err != nil {
 		return session.Output{}, err
 	}
@@ -156,7 +167,7 @@ func (t fetchTool) client(host string) *http.Client {
 	}}
 	return &http.Client{
 		Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
-			ForceAttemptHTTP2: true, ResponseHeaderTimeout: fetchLimit},
+			ForceAttemptHTTP2: true, ResponseHeaderTimeout: t.limit},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			to, err := address(req.URL.String())
 			if err != nil || !sameSite(via[0].URL, to) {
@@ -197,7 +208,7 @@ func public(a netip.Addr) bool {
 }
 
 // whyNot says in the model's words why nothing came.
-func whyNot(ctx context.Context, err error) error {
+func (t fetchTool) whyNot(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -212,7 +223,7 @@ func whyNot(ctx context.Context, err error) error {
 	case errors.As(err, &dns):
 		return failf("The host could not be found.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return failf("No whole answer came within %d seconds.", int(fetchLimit.Seconds()))
+		return failf("No whole answer came within %d seconds.", int(t.limit.Seconds()))
 	}
 	var ue *url.Error
 	if errors.As(err, &ue) {

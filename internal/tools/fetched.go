@@ -27,16 +27,27 @@ import (
 var textTypes = []string{"application/json", "application/xml", "application/javascript", "application/ecmascript", "application/x-javascript", "application/yaml",
 	"application/x-yaml", "application/toml", "application/x-sh", "application/sql", "application/graphql", "application/x-ndjson"}
 
+// contentTypeOf is what a body is said to be, or looks like when nothing is said.
+func contentTypeOf(h http.Header, body []byte) string {
+	if said := strings.TrimSpace(h.Get("Content-Type")); said != "" {
+		return said
+	}
+	return http.DetectContentType(body)
+}
+
+// isPage tells whether it is HTML.
+func isPage(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return kind == "text/html" || kind == "application/xhtml+xml"
+}
+
 // readable makes text of a body: HTML as Markdown, other text as it is. Anything else is refused.
 func readable(contentType string, body []byte, at *url.URL) (text, kind string, err error) {
-	if strings.TrimSpace(contentType) == "" {
-		contentType = http.DetectContentType(body)
-	}
 	kind, _, err = mime.ParseMediaType(contentType)
 	if err != nil && kind == "" {
 		return "", "", failf("What came back does not say what it is (%q).", clipText(contentType, 100))
 	}
-	html := kind == "text/html" || kind == "application/xhtml+xml"
+	html := isPage(contentType)
 	if !html && !strings.HasPrefix(kind, "text/") && !slices.Contains(textTypes, kind) && !strings.HasSuffix(kind, "+json") && !strings.HasSuffix(kind, "+xml") {
 		return "", "", failf("What came back is %s (%d bytes), which is no text. fetch reads pages and text documents only.", kind, len(body))
 	}
@@ -85,7 +96,7 @@ func cleaned(s string) string {
 }
 
 // framed is the result: first what is certain about it, then the text between two marks that it cannot know.
-func framed(resp *http.Response, kind, text string, cut bool) session.Output {
+func framed(resp *http.Response, kind, text string, cut int) session.Output {
 	out := session.Output{Digest: session.Digest(text), IsError: resp.StatusCode >= 400}
 	whole := len(text)
 	if whole > maxFetchText {
@@ -100,8 +111,8 @@ func framed(resp *http.Response, kind, text string, cut bool) session.Output {
 	name := hex.EncodeToString(mark)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Fetched %s: status %d, %s, %d bytes of text.\n", resp.Request.URL, resp.StatusCode, kind, whole)
-	if cut {
-		fmt.Fprintf(&b, "Only the first %d bytes were read.\n", maxFetched)
+	if cut > 0 {
+		fmt.Fprintf(&b, "Only the first %d bytes were read.\n", cut)
 	}
 	if out.Cut > 0 {
 		fmt.Fprintf(&b, "Only the first %d bytes are shown.\n", len(text))

@@ -25,3 +25,26 @@ CREATE TABLE plans (
 ALTER TABLE approvals ADD COLUMN question TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN choices TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(choices));
 ALTER TABLE approvals ADD COLUMN answer TEXT NOT NULL DEFAULT '';
+
+-- One more kind of rules: for the hosts that a pattern names.
+CREATE TABLE rules_2 (
+  id         TEXT PRIMARY KEY,
+  verdict    TEXT NOT NULL CHECK (verdict IN ('allow', 'ask', 'deny')),
+  kind       TEXT NOT NULL CHECK (kind IN ('command', 'prefix', 'edit', 'glob', 'tool', 'server', 'host')),
+  session    TEXT NOT NULL DEFAULT '',
+  cwd        TEXT NOT NULL DEFAULT '',
+  tool       TEXT NOT NULL,
+  version    TEXT NOT NULL DEFAULT '',
+  value      TEXT NOT NULL DEFAULT '',
+  programs   TEXT NOT NULL DEFAULT '',
+  approval   TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL,
+  revoked_at INTEGER NOT NULL DEFAULT 0,
+  CHECK (verdict <> 'allow' OR session <> '' OR cwd <> ''),
+  CHECK (kind = 'tool' OR value <> '')
+) STRICT;
+INSERT INTO rules_2 (id, verdict, kind, session, cwd, tool, version, value, programs, approval, created_at, revoked_at)
+  SELECT id, verdict, kind, session, cwd, tool, version, value, programs, approval, created_at, revoked_at FROM rules ORDER BY rowid;
+DROP TABLE rules;
+ALTER TABLE rules_2 RENAME TO rules;
+CREATE INDEX rules_live ON rules (created_at) WHERE revoked_at = 0;
