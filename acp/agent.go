@@ -29,6 +29,8 @@ type Backend struct {
 	// Takeover ends the process that has a session and goes on with it here, and says what became of it. Without sure it ends nothing that has
 	// more than that session. Nil where it is not possible.
 	Takeover func(ctx context.Context, id session.SessionID, sure bool) (string, error)
+	// Delete removes a session with everything it had. What cannot be removed yet goes later and is no error.
+	Delete func(context.Context, session.SessionID) error
 	// ModelError says why no model can be used here, or nil.
 	ModelError func() error
 }
@@ -81,6 +83,7 @@ type Agent struct {
 	prompting   map[*rpc.Request]session.SessionID // prompts without an answer
 	announcer   *follower                          // of the first session that was opened: it tells what was recovered elsewhere,
 	announced   bool                               // which has been looked for
+	forms       bool                               // the client shows forms
 	notices     bool                               // the client shows notices
 	buffers     bool                               // the client gives the text of files in its editor
 	untold      map[session.SessionID][]string     // what the client was not told yet
@@ -213,6 +216,7 @@ func init() {
 		"session/resume":        (*Agent).resumeSession,
 		"session/list":          (*Agent).listSessions,
 		"session/close":         (*Agent).closeSession,
+		"session/delete":        (*Agent).deleteSession,
 		"session/set_mode":      (*Agent).setMode,
 		"session/prompt":        (*Agent).prompt,
 		"create_goal":           (*Agent).createGoal,

@@ -64,6 +64,9 @@ func (f *follower) questionParams(p session.Approval, again bool) (v1.RequestPer
 		call.Content = append(slices.Clone(call.Content), v1.ToolCallContent{Content: &v1.Content{Content: textBlock(text)}})
 		title += " [an outcome is unknown: " + strings.Join(titles, ", ") + "]"
 	}
+	if p.Question != "" {
+		call.Content = append(slices.Clone(call.Content), v1.ToolCallContent{Content: &v1.Content{Content: textBlock(p.Question)}})
+	}
 	if slices.Contains(session.Options(p), session.OptionAllowAlways) {
 		title += " [always: " + p.Always + "]"
 	} else if slices.Contains(session.Options(p), session.OptionNever) {
@@ -110,6 +113,12 @@ func options(p session.Approval, unknown []string) []v1.PermissionOption {
 	}
 	var out []v1.PermissionOption
 	for _, id := range session.Options(p) {
+		if p.Question != "" {
+			if o, ok := chosen(p, id); ok {
+				out = append(out, o)
+			}
+			continue
+		}
 		o := shownOptions[id]
 		switch id {
 		case session.OptionHappened:
@@ -145,9 +154,9 @@ func (a *Agent) askPermission(ctx context.Context, params v1.RequestPermissionRe
 }
 
 // keepAnswer stores an answer of the user. While the store cannot take it, it is tried again: it must not be given twice.
-func (f *follower) keepAnswer(p session.Approval, option string) {
+func (f *follower) keepAnswer(p session.Approval, option, text string) {
 	for told := false; ; {
-		err := f.b.Engine.Answer(f.a.last, p.ID, option)
+		err := f.b.Engine.AnswerIn(f.a.last, p.ID, option, text)
 		if err == nil || errors.Is(err, session.ErrAnswered) {
 			return
 		}
@@ -185,4 +194,16 @@ func (f *follower) parkSoon(p session.Approval) {
 		}
 		f.park(p)
 	})
+}
+
+// chosen is an answer to a question of the model as a client offers it. An answer in words is a message; there is no option for it.
+func chosen(p session.Approval, id string) (v1.PermissionOption, bool) {
+	o := v1.PermissionOption{OptionID: v1.PermissionOptionID(id), Name: p.Choice(id), Kind: v1.PermissionOptionKindAllowOnce}
+	if id == session.OptionDecline {
+		o.Name, o.Kind = "Do not answer", v1.PermissionOptionKindRejectOnce
+		if len(p.Choices) == 0 {
+			o.Name = "Do not answer (to answer, write a message)"
+		}
+	}
+	return o, o.Name != ""
 }

@@ -268,6 +268,7 @@ func (a *Agent) initialize(req *rpc.Request) {
 	}
 	a.buffers = p.ClientCapabilities.Fs.ReadTextFile
 	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
+	a.forms = p.ClientCapabilities.Elicitation != nil && p.ClientCapabilities.Elicitation.Form != nil
 	a.mu.Unlock()
 	req.Reply(a.initializeResult())
 	if a.Initialized != nil {
@@ -290,7 +291,7 @@ func (a *Agent) initializeResult() v1.InitializeResponse {
 			LoadSession:        true,
 			PromptCapabilities: v1.PromptCapabilities{EmbeddedContext: true, Image: true},
 			SessionCapabilities: v1.SessionCapabilities{List: &v1.SessionListCapabilities{}, Resume: &v1.SessionResumeCapabilities{},
-				Close: &v1.SessionCloseCapabilities{}, AdditionalDirectories: &v1.SessionAdditionalDirectoriesCapabilities{}},
+				Close: &v1.SessionCloseCapabilities{}, Delete: &v1.SessionDeleteCapabilities{}, AdditionalDirectories: &v1.SessionAdditionalDirectoriesCapabilities{}},
 			Meta: v1.Meta{"holdfast": map[string]any{"version": a.Version, "goal": map[string]any{"methods": methods}}},
 		},
 	}

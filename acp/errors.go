@@ -79,6 +79,10 @@ func toError(err error, id session.SessionID) *rpc.Error {
 		return busyError(err, data)
 	case errors.As(err, &broken):
 		return &rpc.Error{Code: rpc.CodeInternalError, Message: broken.Reason(), Data: data("code", broken.Code, "action", session.RecordAction)}
+	case errors.Is(err, session.ErrInUse):
+		var used *session.InUseError
+		_ = errors.As(err, &used) // the only one
+		return &rpc.Error{Code: rpc.CodeInvalidRequest, Message: used.Why, Data: data("code", "session_in_use")}
 	case goals.NoGoal(err):
 		return &rpc.Error{Code: rpc.CodeResourceNotFound, Message: "The session has no goal.", Data: data("code", "no_goal")}
 	case errors.Is(err, session.ErrNotFound) && id != "":

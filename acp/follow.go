@@ -56,7 +56,9 @@ type follower struct {
 	toldOwner string
 	// toldParked is why each request waits for a person, as far as the client was told.
 	toldParked map[session.RunID]session.Code
-	stops      atomic.Int32 // cancels that have arrived and are not stored yet
+	// planShown is a digest of the plan that the client has, "" for none.
+	planShown string
+	stops     atomic.Int32 // cancels that have arrived and are not stored yet
 }
 
 // shownItem is what the client was told of an item.
@@ -185,6 +187,7 @@ func (f *follower) wakeUp() {
 func (f *follower) begin() {
 	f.send(commandsUpdate())
 	f.goal()
+	f.plan()
 	f.catchUp()
 	f.questions()
 	f.announce()
@@ -464,6 +467,7 @@ func (f *follower) session(s session.Session) {
 		f.title = s.Title
 		f.send(titleUpdate(s))
 	}
+	f.plan()
 }
 
 // goal sends the current snapshot.

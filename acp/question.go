@@ -28,10 +28,10 @@ func (f *follower) approval(p session.Approval, again bool) {
 	f.asking[p.ID] = &question{cancel: cancel, stray: len(f.prompts) == 0 && len(f.held) == 0}
 	f.a.wg.Go(func() {
 		defer cancel()
-		option, err := f.a.askPermission(ctx, params)
+		option, text, err := f.questioned(ctx, p, params)
 		switch {
 		case err == nil && option != "": // also when the question was withdrawn in that moment: the user has answered
-			f.keepAnswer(p, option)
+			f.keepAnswer(p, option, text)
 		case ctx.Err() != nil: // withdrawn, or the connection ended: the question stands
 		default:
 			f.post(func() { f.parkSoon(p) })
@@ -52,7 +52,10 @@ func (f *follower) park(p session.Approval) {
 	if err != nil || now.State != session.ApprovalPending {
 		return
 	}
-	const why = "Waiting for your permission; open the session again or send a message to be asked once more."
+	why := "Waiting for your permission; open the session again or send a message to be asked once more."
+	if p.Question != "" {
+		why = "Waiting for your answer: write it as a message, or open the session again to be asked once more. The question is: " + clip(p.Question, 300)
+	}
 	if o := f.prompts[p.Run]; o != nil {
 		delete(f.prompts, p.Run)
 		f.line(why)

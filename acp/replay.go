@@ -15,6 +15,7 @@ const replayPage = 512 << 10
 func (f *follower) before(last int64, open []session.Item, replay bool) error {
 	var whole int64
 	if replay {
+		defer f.plan() // as it is now, after the history
 		if err := f.b.Engine.Store.Read(f.ctx, func(tx session.Tx) (err error) { whole, err = session.WholeSince(tx, f.id); return err }); err != nil {
 			return fmt.Errorf("look at a history: %w", err)
 		}

@@ -12,31 +12,31 @@ import (
 
 // View is a Goal as every door returns it.
 type View struct {
-	GoalID         string            `json:"goalId"`
-	SessionID      session.SessionID `json:"sessionId"`
-	Revision       int64             `json:"revision"`
-	ControlVersion int64             `json:"controlVersion"`
-	Objective      string            `json:"objective"`
-	Status         Status            `json:"status"`
-	Phase          string            `json:"phase"`
-	ReasonCode     session.Code      `json:"reasonCode"`
-	Reason         string            `json:"reason"`
-	NextAction     NextAction        `json:"nextAction"`
-	CanPause       bool              `json:"canPause"`
-	CanResume      bool              `json:"canResume"`
-	CanVerify      bool              `json:"canVerify"`
-	CanEnd         bool              `json:"canEnd"`
-	CanRetry       bool              `json:"canRetry"`
-	Feedback       string            `json:"feedback"` // what the last review found missing, or why the goal was revised
-	Requirements   []Requirement     `json:"requirements"`
-	Grants         []Grant           `json:"grants"` // what its own work may do without asking
-	Todo           []struct{}        `json:"todo"`   // always empty in this version
-	Budget         *struct{}         `json:"budget"` // always null in this version: unlimited
-	Usage          UsageView         `json:"usage"`
-	ActiveSeconds  ActiveView        `json:"activeSeconds"`
-	CreatedAt      time.Time         `json:"createdAt"`
-	UpdatedAt      time.Time         `json:"updatedAt"`
-	History        []Moment          `json:"history,omitempty"`
+	GoalID         string              `json:"goalId"`
+	SessionID      session.SessionID   `json:"sessionId"`
+	Revision       int64               `json:"revision"`
+	ControlVersion int64               `json:"controlVersion"`
+	Objective      string              `json:"objective"`
+	Status         Status              `json:"status"`
+	Phase          string              `json:"phase"`
+	ReasonCode     session.Code        `json:"reasonCode"`
+	Reason         string              `json:"reason"`
+	NextAction     NextAction          `json:"nextAction"`
+	CanPause       bool                `json:"canPause"`
+	CanResume      bool                `json:"canResume"`
+	CanVerify      bool                `json:"canVerify"`
+	CanEnd         bool                `json:"canEnd"`
+	CanRetry       bool                `json:"canRetry"`
+	Feedback       string              `json:"feedback"` // what the last review found missing, or why the goal was revised
+	Requirements   []Requirement       `json:"requirements"`
+	Grants         []Grant             `json:"grants"` // what its own work may do without asking
+	Todo           []session.PlanEntry `json:"todo"`   // the plan of its session while it has not ended; it decides nothing
+	Budget         *struct{}           `json:"budget"` // always null in this version: unlimited
+	Usage          UsageView           `json:"usage"`
+	ActiveSeconds  ActiveView          `json:"activeSeconds"`
+	CreatedAt      time.Time           `json:"createdAt"`
+	UpdatedAt      time.Time           `json:"updatedAt"`
+	History        []Moment            `json:"history,omitempty"`
 }
 
 // NextAction says who moves it and how.
@@ -121,6 +121,26 @@ func (s *Service) Get(ctx context.Context, id string, sess session.SessionID) (V
 	return v, err
 }
 
+// Of lists every Goal of a session, oldest first.
+func (s *Service) Of(ctx context.Context, id session.SessionID) ([]View, error) {
+	out := []View{}
+	err := s.Engine.Store.Read(ctx, func(stx session.Tx) error {
+		all, err := in(stx).Goals(id)
+		if err != nil {
+			return err
+		}
+		for _, g := range all {
+			v, err := view(in(stx), g.ID, false)
+			if err != nil {
+				return err
+			}
+			out = append(out, v)
+		}
+		return nil
+	})
+	return out, err
+}
+
 // History is Get with the timeline.
 func (s *Service) History(ctx context.Context, id string, sess session.SessionID) (View, error) {
 	g, err := s.find(ctx, id, sess)
@@ -188,13 +208,20 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 		reqs[i].Evidence = append([]string{}, reqs[i].Evidence...)
 	}
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Grants: []Grant{}, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
+		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Grants: []Grant{}, Todo: []session.PlanEntry{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
 	if g.Status != Achieved {
 		v.Feedback = g.Feedback
 	}
 	for _, grant := range g.Grants {
 		grant.InForce = grant.Revision == g.Revision && !g.Status.Ended()
 		v.Grants = append(v.Grants, grant)
+	}
+	if !g.Status.Ended() {
+		plan, err := tx.PlanOf(g.Session)
+		if err != nil {
+			return View{}, err
+		}
+		v.Todo = append(v.Todo, plan...)
 	}
 	runs := []session.Run{run}
 	open, err := tx.OpenRuns(g.Session)
@@ -234,7 +261,7 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 // brokenView is what can be said of a Goal of which a record cannot be used.
 func brokenView(g Goal, e *session.RecordError) View {
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []struct{}{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended()}
+		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []session.PlanEntry{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended()}
 	v.wait(e.Code, e.Reason())
 	return v
 }

@@ -140,6 +140,12 @@ func (c *call) once(ctx context.Context) error {
 	plan.Title = shownLine(plan.Title)
 	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
 	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, Excerpts(plan.Files), c.tool.Kind()
+	if _, asks := c.tool.(Asker); asks {
+		if err := c.t.storeReads(ctx); err != nil {
+			return err
+		}
+		return c.askUser(ctx)
+	}
 	st, inStore := c.tool.(StateTool)
 	asks := PolicyInput{Class: c.effect.Class, Place: plan.Place}.placeAsks()
 	if c.effect.Class == ReadOnly && !inStore && !asks {

@@ -219,6 +219,9 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		if _, err := lift(tx, id, now); err != nil { // a new message is new authority
 			return err
 		}
+		if err := e.answeredByMessage(tx, id, now); err != nil {
+			return err
+		}
 		if in.Uncancel != "" {
 			if err := e.Hooks.Uncancelled(tx, id, in.Uncancel, now); err != nil {
 				return err
@@ -375,6 +378,11 @@ func VoidApprovals(tx Tx, id SessionID, now time.Time) error {
 // Answer stores a person's answer to a question. The same answer once more changes nothing; another one is an *AnsweredError, and a
 // question that was taken back ErrAnswered.
 func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error {
+	return e.AnswerIn(ctx, id, option, "")
+}
+
+// AnswerIn is Answer with the words of an answer to a question of the model.
+func (e *Engine) AnswerIn(ctx context.Context, id ApprovalID, option, text string) error {
 	var session SessionID
 	err := e.Store.Commit(ctx, "approval.answered", func(tx Tx) error {
 		p, err := tx.Approval(id)
@@ -386,19 +394,19 @@ func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error
 		case p.State == ApprovalPending:
 		case p.State == ApprovalVoid:
 			return ErrAnswered
-		case p.Option == option:
+		case p.Option == option && p.Answer == text:
 			return nil
 		default:
 			return &AnsweredError{p.Option}
 		}
-		if !slices.Contains(Options(p), option) {
-			return &OptionError{option, Options(p)}
+		if err := checkAnswer(p, option, text); err != nil {
+			return err
 		}
 		now := e.Now()
 		if err := e.stand(tx, p, option, now); err != nil {
 			return err
 		}
-		p.State, p.Option, p.AnsweredBy, p.AnsweredAt = ApprovalAnswered, option, e.Self.ID, now
+		p.State, p.Option, p.Answer, p.AnsweredBy, p.AnsweredAt = ApprovalAnswered, option, text, e.Self.ID, now
 		if err := tx.UpdateApproval(p, now); err != nil {
 			return err
 		}
@@ -423,6 +431,9 @@ func (e *Engine) Answer(ctx context.Context, id ApprovalID, option string) error
 
 // Options are the answers that a question takes.
 func Options(p Approval) []string {
+	if p.Question != "" {
+		return askOptions(p)
+	}
 	out := []string{OptionAllow}
 	if p.Always != "" && len(p.Unknown) == 0 { // nothing allows beforehand what an unknown outcome asks about
 		out = append(out, OptionAllowAlways)

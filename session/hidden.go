@@ -89,6 +89,8 @@ func (r Rule) decides(b Subject) string {
 		if c := ReadCommand(r.Value); len(c.Parts) == 1 {
 			words = c.Parts[0]
 		}
+	case RuleHost:
+		return b.Host
 	case RuleEdit, RuleGlob:
 		for _, p := range append(slices.Clone(b.Paths), b.Writes...) {
 			if r.Kind == RuleEdit && within(r.Value, p) || r.Kind == RuleGlob && matches(r.pattern(b.Cwd), p) {

@@ -201,6 +201,7 @@ func UnknownOf(tx Tx, id SessionID) ([]EffectID, error) {
 func (c *call) ask(ctx context.Context, unknown []EffectID) (Approval, error) {
 	p := Approval{ID: ApprovalID(c.t.e.NewID()), Session: c.t.a.id, Run: c.t.run.ID, Effect: c.effect.ID, Unknown: unknown,
 		Binding: Binding(c.effect, c.t.sess, unknown), State: ApprovalPending, AskedAt: c.t.e.Now()}
+	p.Question, p.Choices = c.effect.Plan.Question, c.effect.Plan.Choices
 	if r, ok := Always(subjectOf(c.effect, c.t.sess, c.tool.Kind())); ok {
 		p.Always = r.Offer()
 	}

@@ -360,6 +360,9 @@ type Approval struct {
 	Always     string     // what a standing answer would cover, in words; "" when none is offered
 	State      ApprovalState
 	Option     string
+	Question   string   // of the model; "" when a permission is asked for
+	Choices    []string // the answers that a question of the model offers
+	Answer     string   // in the words of the user, with OptionAnswer
 	AnsweredBy InstanceID
 	AskedAt    time.Time
 	AnsweredAt time.Time

@@ -31,6 +31,7 @@ const (
 	RuleTool    RuleKind = "tool"    // every call of the tool
 	RuleGlob    RuleKind = "glob"    // file edits of files that a pattern names
 	RuleServer  RuleKind = "server"  // every call of the external server's tools, or of SERVER/TOOL
+	RuleHost    RuleKind = "host"    // fetches from hosts that a pattern names
 	RuleAny     RuleKind = "any"     // everything but file edits; only for a configuration that cannot be used, and never allowing
 )
 
@@ -66,6 +67,7 @@ type Subject struct {
 	Outer    string // the same as SERVER/TOOL, with the tool's own name
 	Edit     bool   // a provable file edit
 	Command  string
+	Host     string   // that the call goes to, with a port that is not the usual one
 	Paths    []string // of the files that an edit changes
 	Place    Place    // the worst of where they lie
 	Writes   []string // of the files that redirections of the command name
@@ -73,7 +75,7 @@ type Subject struct {
 }
 
 func subjectOf(e Effect, s Session, k Kind) Subject {
-	b := Subject{Session: s.ID, Cwd: s.Cwd, Tool: e.Tool, Version: e.Version, External: e.Plan.External != nil, Command: e.Plan.Command,
+	b := Subject{Session: s.ID, Cwd: s.Cwd, Tool: e.Tool, Version: e.Version, External: e.Plan.External != nil, Command: e.Plan.Command, Host: e.Plan.Host,
 		Place: e.Plan.Place, Edit: k.Edits() && e.Class == StateProbe && len(e.Plan.Files) > 0, Programs: programsDigest(e.Plan)}
 	if e.Plan.External != nil {
 		b.Server, b.Outer = e.Plan.External.Server, e.Plan.External.Server+"/"+e.Plan.External.Tool
@@ -119,6 +121,8 @@ func Always(b Subject) (Rule, bool) {
 		r.Kind, r.Value = RuleEdit, commonDir(b.Paths)
 	case b.Command != "":
 		r.Kind, r.Value, r.Programs = RuleCommand, strings.TrimSpace(b.Command), b.Programs
+	case b.Host != "":
+		r.Kind, r.Value = RuleHost, b.Host
 	default:
 		return r, false
 	}
@@ -174,6 +178,8 @@ func (r Rule) covers(b Subject) covered {
 		return surely(slices.ContainsFunc(append(b.Paths, b.Writes...), named))
 	case RuleServer:
 		return surely(b.External && (r.Value == b.Server || r.Value == b.Outer))
+	case RuleHost:
+		return surely(b.Host != "" && namesHost(r.Value, b.Host, strict))
 	case RuleAny:
 		return surely(!strict && !b.Edit)
 	case RuleCommand:
@@ -319,6 +325,11 @@ func (r Rule) text(command string) string {
 		what = "every tool of the server " + r.Value
 		if server, tool, ok := strings.Cut(r.Value, "/"); ok {
 			what = "the tool " + tool + " of the server " + server
+		}
+	case RuleHost:
+		what = "fetches from " + shownLine(r.Value)
+		if domain, below := strings.CutPrefix(r.Value, "*."); below {
+			what = "fetches from every host below " + shownLine(domain)
 		}
 	case RuleAny:
 		what = "everything but file edits"

@@ -205,6 +205,17 @@ type Tx interface {
 	// LastCommand numbers the newest control of all: it rises with each.
 	LastCommand() (int64, error)
 
+	// Erase removes every record of a session and stores what it had beside them; Erased forgets that, and Erasures lists it.
+	Erase(SessionID, time.Time) error
+	Erased(SessionID) error
+	Erasures() ([]Erasure, error)
+	// Lying lists the sessions that have lain still since a time and hold nothing open, oldest first.
+	Lying(since time.Time, limit int) ([]SessionID, error)
+
+	// PlanOf returns the plan of a session, empty without one, and PutPlan replaces it and announces that.
+	PlanOf(SessionID) ([]PlanEntry, error)
+	PutPlan(SessionID, []PlanEntry, time.Time) error
+
 	InsertRequest(Request) error
 	UpdateRequest(Request) error
 	RequestsOf(RunID) ([]Request, error)

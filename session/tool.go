@@ -27,6 +27,7 @@ const (
 	KindSearch  Kind = "search"
 	KindExecute Kind = "execute"
 	KindThink   Kind = "think"
+	KindFetch   Kind = "fetch"
 	KindOther   Kind = "other"
 )
 
@@ -61,16 +62,20 @@ type ToolEnv struct {
 
 // Plan is a checked call. It is stored before the call is dispatched, so that a later process can probe or reconnect.
 type Plan struct {
-	Args      json.RawMessage `json:"args"`            // normalised arguments, the input of the arguments digest
-	Title     string          `json:"title"`           // one line for the user
-	Paths     []string        `json:"paths,omitempty"` // absolute, links resolved: what is read or written
-	Place     Place           `json:"place,omitempty"` // the worst of where they lie
-	Line      int             `json:"line,omitempty"`  // 1-based line of interest in Paths[0]
-	Files     []FileChange    `json:"files,omitempty"` // what a StateProbe call will write
-	Command   string          `json:"command,omitempty"`
-	TimeoutMs int64           `json:"timeoutMs,omitempty"`
-	Terminal  bool            `json:"terminal,omitempty"` // the command gets a terminal of its own
-	External  *External       `json:"external,omitempty"` // the call goes to an external server
+	Args    json.RawMessage `json:"args"`            // normalised arguments, the input of the arguments digest
+	Title   string          `json:"title"`           // one line for the user
+	Paths   []string        `json:"paths,omitempty"` // absolute, links resolved: what is read or written
+	Place   Place           `json:"place,omitempty"` // the worst of where they lie
+	Line    int             `json:"line,omitempty"`  // 1-based line of interest in Paths[0]
+	Files   []FileChange    `json:"files,omitempty"` // what a StateProbe call will write
+	Command string          `json:"command,omitempty"`
+	// Question and Choices are what the call asks the user.
+	Question  string    `json:"question,omitempty"`
+	Choices   []string  `json:"choices,omitempty"`
+	Host      string    `json:"host,omitempty"` // of another machine that the call goes to, with a port that is not the usual one
+	TimeoutMs int64     `json:"timeoutMs,omitempty"`
+	Terminal  bool      `json:"terminal,omitempty"` // the command gets a terminal of its own
+	External  *External `json:"external,omitempty"` // the call goes to an external server
 	// Background is the background command that the call is about. One that it starts gets its name when the call is dispatched.
 	Background *BackgroundRef `json:"background,omitempty"`
 	// Programs are files below the roots that a command names as what it runs, as they are now.

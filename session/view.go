@@ -343,13 +343,15 @@ type ApprovalView struct {
 	Effect     EffectView    `json:"effect"`
 	Unknown    []EffectView  `json:"unknown"` // operations whose outcome nobody knows, which the question is about as well
 	Options    []string      `json:"options"`
-	Always     string        `json:"always"` // what allow_always and reject_always would cover; "" when they are not offered
+	Question   string        `json:"question"` // what the model asks the user; "" when a permission is asked for
+	Choices    []string      `json:"choices"`  // what choice_1, choice_2, … stand for
+	Always     string        `json:"always"`   // what allow_always and reject_always would cover; "" when they are not offered
 	AskedAt    time.Time     `json:"askedAt"`
 }
 
 // ViewApproval shows a question with what it is about.
 func ViewApproval(tx Tx, p Approval) (ApprovalView, error) {
-	v := ApprovalView{ApprovalID: p.ID, SessionID: p.Session, RunID: p.Run, State: p.State, Unknown: []EffectView{}, Options: Options(p), Always: p.Always, AskedAt: p.AskedAt}
+	v := ApprovalView{ApprovalID: p.ID, SessionID: p.Session, RunID: p.Run, State: p.State, Unknown: []EffectView{}, Options: Options(p), Question: p.Question, Choices: append([]string{}, p.Choices...), Always: p.Always, AskedAt: p.AskedAt}
 	about := func(id EffectID) (EffectView, error) {
 		e, err := tx.Effect(id)
 		if err != nil {

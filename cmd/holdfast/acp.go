@@ -126,7 +126,7 @@ func (s *acpServer) opened(n *node) *acp.Backend {
 	n.box.OnNotice(s.agent.Notice)
 	c, _ := settings(s.home) // one that cannot be used is complained about by the box
 	return &acp.Backend{Engine: n.engine, Goals: n.goals, Park: time.Duration(c.Permissions.ParkMinutes * float64(time.Minute)), Servers: supplied{n.box}, Projects: n.projects, Dead: n.dead,
-		Takeover: n.takeFrom, ModelError: func() error { _, err := n.model(); return err }}
+		Delete: n.deleteLater, Takeover: n.takeFrom, ModelError: func() error { _, err := n.model(); return err }}
 }
 
 func (s *acpServer) close() error {

@@ -100,7 +100,8 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}
 	n.model = resolver(home, model, key)
 	walls := confiner(home)
-	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, IsDetach: func(err error) bool {
+	c, err := settings(home) // what is wrong with it is told by the toolbox
+	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, PrivateHosts: c.Fetch.PrivateHosts, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)
@@ -109,7 +110,6 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		Drivers: informed(n, drivers(st, builtin, n.model, n.prompt)), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Env: env, Now: now, NewID: newID, Log: n.log,
 	}
-	c, err := settings(home) // what is wrong with it is told by the toolbox
 	cfg.Environment = tools.Stored(env, key, passedOn(c)...)
 	if err == nil {
 		cfg.Stall, cfg.Auto = time.Duration(c.Recovery.Stall)*time.Second, session.Auto(c.Recovery.Auto)
@@ -178,7 +178,8 @@ func drivers(st session.Store, builtin []session.Tool, model func() (session.Mod
 	}
 	var readers, shell []session.Tool
 	for _, t := range builtin {
-		if t.Class() == session.ReadOnly && t.Spec().Name != "shell_output" { // a review judges what is stored and the work tree
+		_, asks := t.(session.Asker)
+		if _, state := t.(session.StateTool); !state && !asks && t.Class() == session.ReadOnly && t.Spec().Name != "shell_output" { // a review judges what is stored and the work tree
 			readers = append(readers, t)
 		}
 		if t.Spec().Name == "shell" {
@@ -366,6 +367,7 @@ func (n *node) recover(ctx context.Context, home string) {
 	n.wg.Go(func() {
 		n.prune(n.life, home)
 		n.tidy(n.life, home)
+		n.retain(n.life)
 		if err := n.db.CheckLarge(n.life); err != nil && n.life.Err() == nil {
 			n.log.Error().Err(err).Msg("checking the store failed")
 		}
@@ -377,15 +379,7 @@ func (n *node) tidy(ctx context.Context, home string) {
 	if err := n.engine.FinishUndo(ctx, ""); err != nil && ctx.Err() == nil {
 		n.log.Error().Err(err).Msg("finishing a step that put files back failed")
 	}
-	err := worktree.New(home).Prune(ctx, func() (map[string]bool, error) {
-		var names []string
-		err := store.Store{DB: n.db}.Read(ctx, func(tx session.Tx) (err error) { names, err = tx.Trees(); return err })
-		kept := map[string]bool{}
-		for _, name := range names {
-			kept[name] = true
-		}
-		return kept, err
-	})
+	err := worktree.New(home).Prune(ctx, func() (map[string]bool, error) { return n.keptTrees(ctx) })
 	if err != nil && ctx.Err() == nil {
 		n.log.Error().Err(err).Msg("pruning recorded work trees failed")
 	}

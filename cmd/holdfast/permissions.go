@@ -52,6 +52,12 @@ func configuredRules(c config.Config, path, dir string) (out []session.Rule, err
 				return nil, fmt.Errorf("%s: %q is no pattern", rule.Origin, r.Path)
 			}
 			rule.Kind, rule.Value = session.RuleGlob, r.Path
+		case r.Host != "":
+			p, ok := session.HostRule(r.Host)
+			if !ok {
+				return nil, fmt.Errorf("%s: %q is no host; want its name in ASCII, or *. and a domain", rule.Origin, r.Host)
+			}
+			rule.Kind, rule.Tool, rule.Value = p.Kind, p.Tool, p.Value
 		case r.Server != "" && r.Tool != "":
 			rule.Kind, rule.Value = session.RuleServer, r.Server+"/"+r.Tool
 		case r.Server != "":

@@ -75,11 +75,11 @@ func rulesRevoke() *cobra.Command {
 }
 
 // written is a rule as flags say it.
-type written struct{ command, prefix, edit, pattern, server, tool, cwd, sess string }
+type written struct{ command, prefix, edit, pattern, host, server, tool, cwd, sess string }
 
 func rulesAdd() *cobra.Command {
 	var in written
-	cmd := &cobra.Command{Use: "add allow|ask|deny", Short: "Add a rule for a command, for file edits in a directory, or for a tool",
+	cmd := &cobra.Command{Use: "add allow|ask|deny", Short: "Add a rule for a command, for file edits in a directory, for a host, or for a tool",
 		Long: "Add a rule. It counts in the current directory, in the one that --cwd names, or in one session; --cwd '' is everywhere, which only\n" +
 			"ask and deny can be. --prefix takes a simple command: a line that joins, substitutes or redirects never begins with it, and is looked\n" +
 			"through for what you refuse.",
@@ -117,6 +117,7 @@ func rulesAdd() *cobra.Command {
 	f.StringVar(&in.prefix, "prefix", "", "commands that begin with these words")
 	f.StringVar(&in.edit, "edit", "", "file edits in this directory and below")
 	f.StringVar(&in.pattern, "path", "", "file edits of files that this pattern names, such as 'src/**/*.go'")
+	f.StringVar(&in.host, "host", "", "fetches from this host, or from every one below a domain as '*.example.org'")
 	f.StringVar(&in.server, "server", "", "every tool of this MCP server, or one of them as SERVER/TOOL")
 	f.StringVar(&in.tool, "tool", "", "every call of this tool; a built-in one cannot be allowed so")
 	f.StringVar(&in.cwd, "cwd", ".", "sessions of this directory")
@@ -128,13 +129,13 @@ func rulesAdd() *cobra.Command {
 // rule is what the flags describe.
 func (in written) rule(cwdGiven bool) (r session.Rule, err error) {
 	given := 0
-	for _, s := range []string{in.command, in.prefix, in.edit, in.pattern, in.server, in.tool} {
+	for _, s := range []string{in.command, in.prefix, in.edit, in.pattern, in.host, in.server, in.tool} {
 		if strings.TrimSpace(s) != "" {
 			given++
 		}
 	}
 	if given != 1 {
-		return r, usageError{errors.New("say what it covers: one of --command, --prefix, --edit, --path, --server and --tool")}
+		return r, usageError{errors.New("say what it covers: one of --command, --prefix, --edit, --path, --host, --server and --tool")}
 	}
 	switch {
 	case in.command != "":
@@ -159,6 +160,11 @@ func (in written) rule(cwdGiven bool) (r session.Rule, err error) {
 			return r, usageError{fmt.Errorf("--path: %q is no pattern", in.pattern)}
 		}
 		r = session.Rule{Kind: session.RuleGlob, Value: in.pattern}
+	case in.host != "":
+		var ok bool
+		if r, ok = session.HostRule(in.host); !ok {
+			return r, usageError{fmt.Errorf("--host: %q is no host; give its name in ASCII, or *. and a domain", in.host)}
+		}
 	case in.server != "":
 		r = session.Rule{Kind: session.RuleServer, Value: in.server}
 	default:

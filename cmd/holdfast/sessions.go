@@ -18,7 +18,7 @@ import (
 func sessionsCommand() *cobra.Command {
 	return group("sessions", "List sessions, read them, and answer what they ask",
 		"Sessions are the conversations of every editor on this store. A session may be named by the last 8 or more characters of its id.",
-		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode(), sessionsDiff(), sessionsUndo(), sessionsTakeover(),
+		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode(), sessionsDiff(), sessionsUndo(), sessionsTakeover(), sessionsExport(), sessionsDelete(),
 		sessionsAgain("redo", "Put back what stalled work changed, and begin it again", session.RedoEntry),
 		sessionsAgain("retry", "Let work that waits for your word go on as things are", session.RedoKeep), sessionsRecovery())
 }
@@ -40,9 +40,14 @@ func sessionsList() *cobra.Command {
 			}
 			c.more(more)
 			c.none(len(all), "sessions"+prefixed(" of ", cwd))
-			return c.show(all, func(w io.Writer) {
+			shown, err := c.expiring(ctx, all)
+			if err != nil {
+				return err
+			}
+			c.going(shown)
+			return c.show(shown, func(w io.Writer) {
 				var rows [][]string
-				for _, s := range all {
+				for _, s := range shown {
 					rows = append(rows, []string{string(s.SessionID), s.State, or(string(s.ReasonCode), "-"), string(s.Mode), clock(s.UpdatedAt), line(s.Title, 40),
 						line(s.Cwd, 60)})
 				}

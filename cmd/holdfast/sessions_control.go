@@ -81,6 +81,12 @@ func printApproval(w io.Writer, a session.ApprovalView) {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	p("question %s (%s), asked %s in session %s", a.ApprovalID, a.State, clock(a.AskedAt), a.SessionID)
 	p("  %s: %s", a.Effect.Tool, line(a.Effect.Title, whole)) // it is what is approved
+	if a.Question != "" {
+		p("  the model asks: %s", line(a.Question, whole))
+		for i, c := range a.Choices {
+			p("  choice_%d: %s", i+1, line(c, whole))
+		}
+	}
 	for _, u := range a.Unknown {
 		p("  outcome unknown: %s %s: %s", u.EffectID, u.Tool, line(u.Title, whole))
 	}
@@ -93,11 +99,17 @@ func printApproval(w io.Writer, a session.ApprovalView) {
 }
 
 func sessionsAnswer() *cobra.Command {
-	cmd := &cobra.Command{Use: "answer APPROVAL OPTION", Short: "Answer a question, once",
+	cmd := &cobra.Command{Use: "answer APPROVAL OPTION [TEXT]", Short: "Answer a question, once",
 		Long: "Answer a question. 'holdfast sessions approvals' shows what is asked and the options: allow_once and reject_once; allow_always\n" +
 			"and reject_always, which also make a rule of what is shown ('holdfast rules' lists and revokes them); and where the question names\n" +
-			"calls whose outcome is unknown it_happened and it_did_not, which settle those calls and run nothing.",
-		Args: takes(2, "the id of a question and an option")}
+			"calls whose outcome is unknown it_happened and it_did_not, which settle those calls and run nothing.\n\n" +
+			"A question of the model takes choice_1, choice_2, … for what it offers, answer with your own words, or decline.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 && len(args) != 3 {
+				return usageError{errors.New("it takes the id of a question and an option, and with the option answer the words")}
+			}
+			return nil
+		}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return writing(cmd, func(ctx context.Context, c *cli) error {
 			typed, err := c.id(ctx, store.RecordApproval, args[0])
@@ -105,10 +117,14 @@ func sessionsAnswer() *cobra.Command {
 				return err
 			}
 			id := session.ApprovalID(typed)
-			if err := c.node.engine.Answer(ctx, id, args[1]); err != nil {
+			if err := c.node.engine.AnswerIn(ctx, id, args[1], strings.Join(args[2:], "")); err != nil {
 				var oe *session.OptionError
 				if errors.As(err, &oe) {
 					return usageError{oe}
+				}
+				var te *session.AnswerTextError
+				if errors.As(err, &te) {
+					return usageError{te}
 				}
 				return err
 			}

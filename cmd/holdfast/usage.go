@@ -90,6 +90,7 @@ func plainly(err error) error {
 		option  *session.OptionError
 		known   *session.NotUnknownError
 		said    *session.AnsweredError
+		used    *session.InUseError
 	)
 	var cause error
 	switch {
@@ -103,6 +104,8 @@ func plainly(err error) error {
 		cause = known
 	case errors.As(err, &said):
 		cause = said
+	case errors.As(err, &used):
+		cause = used
 	default:
 		for _, e := range []error{session.ErrAnswered, goals.ErrExists, goals.ErrVersion, goals.ErrKeyReused, session.ErrBusy, session.ErrNothingToUndo, session.ErrNoUndo} {
 			if errors.Is(err, e) {

@@ -30,6 +30,8 @@ func TestRules_AddListRevoke(t *testing.T) {
 		{[]string{"rules", "add", "allow", "--prefix", "A=b c"}, "use --command"},
 		{[]string{"rules", "add", "allow", "--prefix", "sudo c"}, "use --command"},
 		{[]string{"rules", "add", "allow", "--command", "x", "--cwd", ""}, "not everywhere"},
+		{[]string{"rules", "add", "allow", "--host", "https://example.org/"}, "is no host"},
+		{[]string{"rules", "add", "allow", "--host", "*.example.org", "--cwd", ""}, "not everywhere"},
 		{[]string{"rules", "add", "deny", "--command", "x", "--cwd", ".", "--session", g.SessionID}, "not both"},
 		{[]string{"rules", "revoke"}, "the id of a rule"},
 		{[]string{"rules", "nope"}, "rules --help"},

@@ -68,7 +68,13 @@ var unreachable = map[string]string{
 	"turn.stalled":   withFiles,
 	"undo.accepted":  withFiles,
 	"undo.settled":   withFiles,
+
+	"erasure.files_removed": withDelete,
+	"session.deleted":       withDelete,
+	"session.erased":        withDelete,
 }
+
+const withDelete = "no play here deletes a session; conformance/cli dies here"
 
 const withOlder = "a store of an older schema is needed, and no binary here makes one; conformance/upgrade dies here"
 

@@ -18,7 +18,7 @@ func TestParse_MistakesSayWhatToWrite(t *testing.T) {
 		"a table wrong":             {"[mpc]\nauthority = \"read\"\ntrusted = []\n", []string{"1 mpc|is not a setting|write mcp"}},
 		"in the wrong table":        {"park_minutes = 5\n", []string{"1 park_minutes|is not a setting|write permissions.park_minutes"}},
 		"nothing like it":           {"[recovery]\nxyzzy = 1\n", []string{"2 recovery.xyzzy|is not a setting|the settings of recovery are auto, stall_seconds"}},
-		"no such table":             {"[qqqqqqqq]\n", []string{"1 qqqqqqqq|is not a setting|the tables are model, mcp, permissions, sandbox, limits, recovery, instructions"}},
+		"no such table":             {"[qqqqqqqq]\n", []string{"1 qqqqqqqq|is not a setting|the tables are model, mcp, permissions, sandbox, fetch, sessions, limits, recovery, instructions"}},
 		"a member of a setting":     {"[recovery.stall_seconds]\nx = 1\n", []string{"1 recovery.stall_seconds|is a table|write stall_seconds = 900", "2 recovery.stall_seconds.x|is not a setting|leave it out"}},
 		"a table as a value":        {"mcp = 3\n", []string{"1 mcp|is a whole number|write it as a table, [mcp], with authority, trusted, limits, servers"}},
 		"within a server":           {"[mcp.servers.x]\ncomand = \"a\"\n", []string{"2 mcp.servers.x.comand|is not a setting|write mcp.servers.x.command"}},
@@ -38,10 +38,10 @@ func TestParse_MistakesSayWhatToWrite(t *testing.T) {
 		"a list of tables":          {"[[mcp]]\nauthority = \"read\"\n", []string{"1 mcp[0]|is a list of tables|write it once, [mcp]"}},
 		"a rule without a verdict":  {"[[permissions.rules]]\nverdict = \"deny\"\ntool = \"shell\"\n\n[[permissions.rules]]\nprefix = \"a\"\n", []string{"5 permissions.rules[1]|has no verdict|write verdict = \"allow\", \"ask\" or \"deny\" in it"}},
 		"a rule about nothing":      {"[[permissions.rules]]\n", []string{"1 permissions.rules[0]|has no verdict|write verdict = \"allow\", \"ask\" or \"deny\" in it"}},
-		"a rule about two things":   {"permissions.rules = [\n  { verdict = \"deny\", prefix = \"a\", path = \"b\" },\n]\n", []string{"1 permissions.rules[0]|does not say what it covers|write one of command, prefix, path, server and tool in it, or server and tool"}},
-		"a rule that allows a tool": {"[[permissions.rules]]\nverdict = \"allow\"\ntool = \"shell\"\n", []string{"1 permissions.rules[0]|allows a built-in tool whatever it does|write command, prefix or path instead, or name the server of an external tool"}},
+		"a rule about two things":   {"permissions.rules = [\n  { verdict = \"deny\", prefix = \"a\", path = \"b\" },\n]\n", []string{"1 permissions.rules[0]|does not say what it covers|write one of command, prefix, path, host, server and tool in it, or server and tool"}},
+		"a rule that allows a tool": {"[[permissions.rules]]\nverdict = \"allow\"\ntool = \"shell\"\n", []string{"1 permissions.rules[0]|allows a built-in tool whatever it does|write command, prefix, path or host instead, or name the server of an external tool"}},
 		"no runs at all":            {"limits.working = 0\n", []string{"1 limits.working|is below 1|write a whole number from 1 to 1000, in runs"}},
-		"several":                   {"a = 1\n[recovery]\nstall_seconds = \"x\"\n", []string{"1 a|is not a setting|the tables are model, mcp, permissions, sandbox, limits, recovery, instructions", "3 recovery.stall_seconds|is a text|write stall_seconds = 900"}},
+		"several":                   {"a = 1\n[recovery]\nstall_seconds = \"x\"\n", []string{"1 a|is not a setting|the tables are model, mcp, permissions, sandbox, fetch, sessions, limits, recovery, instructions", "3 recovery.stall_seconds|is a text|write stall_seconds = 900"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("here.toml", []byte(tc.text), false)

@@ -37,6 +37,14 @@ type Config struct {
 		// Working is how many runs work unattended at once, over all processes; nothing means the default, 4.
 		Working *int `toml:"working"`
 	} `toml:"limits"`
+	Fetch struct {
+		// PrivateHosts are hosts that the fetch tool may reach although their addresses are not public: names as in the address, without a port.
+		PrivateHosts []string `toml:"private_hosts"`
+	} `toml:"fetch"`
+	Sessions struct {
+		// KeepDays is after how many days a session that lies still and holds nothing open is deleted; 0, the default, is never.
+		KeepDays float64 `toml:"keep_days"`
+	} `toml:"sessions"`
 	Recovery struct {
 		// Auto is what is done by itself with work whose process is gone: "always" (the default), "attached" or "off".
 		Auto string `toml:"auto"`

@@ -68,6 +68,8 @@ var permissionKeys = []Key{
 		Effect: "It covers commands that begin with these words", Counts: atCall, Example: `"go test"`},
 	{Path: "permissions.rules[].path", Type: Text, Default: "none", Project: Adds, Since: first,
 		Effect: "It covers edits of the files that the pattern names", Counts: atCall, Example: `"docs/**"`},
+	{Path: "permissions.rules[].host", Type: Text, Default: "none", Project: Adds, Since: first,
+		Effect: "It covers what `fetch` gets from this host, or with `*.` in front from every host of the domain", Counts: atCall, Example: `"docs.example.org"`},
 	{Path: "permissions.rules[].server", Type: Text, Default: "none", Project: Adds, Since: first,
 		Effect: "It covers the tools of this MCP server", Counts: atCall, Example: `"github"`},
 	{Path: "permissions.rules[].tool", Type: Text, Default: "none", Project: Adds, Since: first,
@@ -85,6 +87,17 @@ var sandboxKeys = []Key{
 		Effect: "Lets confined commands use the network", Counts: atStart, Example: "true"},
 	{Path: "sandbox.writable", Type: Texts, Default: "none", Project: Never, Since: first,
 		Effect: "Further folders that confined commands may write", Counts: atStart, Example: `["~/.cache/go-build"]`, Check: folders},
+}
+
+var fetchKeys = []Key{
+	{Path: "fetch.private_hosts", Type: Texts, Default: "none", Project: Never, Since: first,
+		Effect: "Hosts that `fetch` may reach although their addresses are not public: names as in the address, without a port", Counts: atStart,
+		Example: `["wiki.corp.example"]`},
+}
+
+var sessionKeys = []Key{
+	{Path: "sessions.keep_days", Type: Number, Unit: "days", Default: "for ever", Project: Never, Since: first, Max: 36500,
+		Effect: "After how long a session is deleted that lies still and holds nothing open; 0 is for ever", Counts: atStart, Example: "90", Check: wholeDay},
 }
 
 var limitKeys = []Key{
@@ -150,6 +163,21 @@ func absolute(v any) (wrong, write string) {
 		if !filepath.IsAbs(dir.(string)) {
 			return fmt.Sprintf("names %q, which is not an absolute path", clip(dir.(string))), "write each directory from / on"
 		}
+	}
+	return "", ""
+}
+
+// wholeDay refuses what may have been meant as another unit.
+func wholeDay(v any) (wrong, write string) {
+	var days float64
+	switch n := v.(type) {
+	case int64:
+		days = float64(n)
+	case float64:
+		days = n
+	}
+	if days > 0 && days < 1 {
+		return "is less than a day", "write a number from 1 on, in days, or 0 for ever"
 	}
 	return "", ""
 }

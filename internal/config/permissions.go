@@ -16,13 +16,14 @@ type Permissions struct {
 	Rules []PermissionRule `toml:"rules"`
 }
 
-// PermissionRule is one standing answer. Exactly one of Command, Prefix, Path, Server and Tool says what it covers, except that a tool may be
+// PermissionRule is one standing answer. Exactly one of Command, Prefix, Path, Host, Server and Tool says what it covers, except that a tool may be
 // named beside its server.
 type PermissionRule struct {
 	Verdict string `toml:"verdict"` // allow, ask or deny
 	Command string `toml:"command"` // exactly this command line
 	Prefix  string `toml:"prefix"`  // commands that begin with these words
 	Path    string `toml:"path"`    // file edits of files that the pattern names
+	Host    string `toml:"host"`    // fetches from the hosts that the pattern names
 	Server  string `toml:"server"`  // an external MCP server
 	Tool    string `toml:"tool"`    // of the server, or a built-in one
 	In      string `toml:"in"`      // the directory whose sessions it counts in; everywhere without
@@ -44,7 +45,7 @@ var verdicts = []string{"allow", "ask", "deny"}
 // wrong says what is wrong with a rule as a whole, and what to write.
 func (r PermissionRule) wrong() (wrong, write string) {
 	var given []string
-	for name, v := range map[string]string{"command": r.Command, "prefix": r.Prefix, "path": r.Path, "server": r.Server, "tool": r.Tool} {
+	for name, v := range map[string]string{"command": r.Command, "prefix": r.Prefix, "path": r.Path, "host": r.Host, "server": r.Server, "tool": r.Tool} {
 		if strings.TrimSpace(v) != "" {
 			given = append(given, name)
 		}
@@ -55,9 +56,9 @@ func (r PermissionRule) wrong() (wrong, write string) {
 		return "has no verdict", "write verdict = \"allow\", \"ask\" or \"deny\" in it"
 	case len(given) == 2 && given[0] == "server" && given[1] == "tool":
 	case len(given) != 1:
-		return "does not say what it covers", "write one of command, prefix, path, server and tool in it, or server and tool"
+		return "does not say what it covers", "write one of command, prefix, path, host, server and tool in it, or server and tool"
 	case given[0] == "tool" && r.Verdict == "allow":
-		return "allows a built-in tool whatever it does", "write command, prefix or path instead, or name the server of an external tool"
+		return "allows a built-in tool whatever it does", "write command, prefix, path or host instead, or name the server of an external tool"
 	}
 	return "", ""
 }
@@ -72,6 +73,8 @@ func (r PermissionRule) describe() string {
 		what += " commands that begin with " + strconv.QuoteToASCII(r.Prefix)
 	case r.Path != "":
 		what += " edits of " + strconv.QuoteToASCII(r.Path)
+	case r.Host != "":
+		what += " fetching from " + strconv.QuoteToASCII(r.Host)
 	case r.Server != "" && r.Tool != "":
 		what += fmt.Sprintf(" the tool %s of the MCP server %s", quoted(r.Tool), quoted(r.Server))
 	case r.Server != "":
@@ -98,7 +101,7 @@ func (c *checker) rules(entries []entry) {
 	}
 	for _, v := range c.values {
 		if r := rules[dotted(v.seg[:min(2, len(v.seg))])]; r != nil {
-			*map[string]*string{"verdict": &r.Verdict, "command": &r.Command, "prefix": &r.Prefix, "path": &r.Path, "server": &r.Server, "tool": &r.Tool,
+			*map[string]*string{"verdict": &r.Verdict, "command": &r.Command, "prefix": &r.Prefix, "path": &r.Path, "host": &r.Host, "server": &r.Server, "tool": &r.Tool,
 				"in": &r.In}[v.Key.last()] = v.V.(string)
 		}
 	}

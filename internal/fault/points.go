@@ -46,6 +46,8 @@ var Points = []string{
 	"servers.supplied",
 	"session.closed",
 	"session.created",
+	"session.deleted",
+	"session.erased",
 	"session.opened",
 	"store.backup",
 	"store.create",
@@ -61,6 +63,8 @@ var Points = []string{
 	"turn.stalled",
 	"undo.accepted",
 	"undo.settled",
+	// What a deleted session had beside the store is removed; what its rows left in the store's files is not.
+	"erasure.files_removed",
 	// Before each file that is put back.
 	"tree.restoring",
 	// A call of an external MCP server: before its first byte, after its last, and once its answer was read.

@@ -86,6 +86,7 @@ func setUp(conn *sqlite3.SQLiteConn, strict bool) error {
 		"cache_size=-8000",
 		fmt.Sprintf("journal_size_limit=%d", logLimit), // what the log is cut to when nobody reads
 		"trusted_schema=OFF",
+		"secure_delete=ON", // what is removed is overwritten
 		"cell_size_check=ON",
 		"mmap_size=0", // an I/O error in mapped memory kills the process
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"errors"
+
 	"database/sql"
 	"time"
 
@@ -84,37 +86,38 @@ func (t *Tx) Effects(f session.EffectFilter, planned time.Time, id session.Effec
 	return list(t, "list effects", scanEffect, effectColumns+effectPage, f.Session, f.Fact, f.Open, ms(planned), id, limit)
 }
 
-const insertApproval = `INSERT INTO approvals (id, session, run, effect, binding, unknown, always, state, asked_at)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertApproval = `INSERT INTO approvals (id, session, run, effect, binding, unknown, always, state, asked_at, question, choices)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertApproval stores a question and announces it.
 func (t *Tx) InsertApproval(a session.Approval) error {
 	if _, err := t.exec("insert approval", insertApproval, a.ID, a.Session, a.Run, a.Effect, a.Binding, enc(append([]session.EffectID{}, a.Unknown...)),
-		a.Always, a.State, ms(a.AskedAt)); err != nil {
+		a.Always, a.State, ms(a.AskedAt), a.Question, enc(append([]string{}, a.Choices...))); err != nil {
 		return err
 	}
 	_, err := t.Announce(a.Session, session.EventApproval, string(a.ID), a.AskedAt)
 	return err
 }
 
-const updateApproval = `UPDATE approvals SET state = ?, option = ?, answered_by = ?, answered_at = ? WHERE id = ?`
+const updateApproval = `UPDATE approvals SET state = ?, option = ?, answer = ?, answered_by = ?, answered_at = ? WHERE id = ?`
 
 // UpdateApproval moves a question on and announces it.
 func (t *Tx) UpdateApproval(a session.Approval, now time.Time) error {
-	if err := t.one("update approval", updateApproval, a.State, a.Option, a.AnsweredBy, ms(a.AnsweredAt), a.ID); err != nil {
+	if err := t.one("update approval", updateApproval, a.State, a.Option, a.Answer, a.AnsweredBy, ms(a.AnsweredAt), a.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(a.Session, session.EventApproval, string(a.ID), now)
 	return err
 }
 
-const approvalColumns = `SELECT id, session, run, effect, binding, unknown, always, state, option, answered_by, asked_at, answered_at FROM approvals`
+const approvalColumns = `SELECT id, session, run, effect, binding, unknown, always, state, option, answered_by, asked_at, answered_at, question, choices, answer FROM approvals`
 
 func scanApproval(r scanner) (a session.Approval, err error) {
-	var unknown string
+	var unknown, choices string
 	var asked, answered int64
-	if err = r.Scan(&a.ID, &a.Session, &a.Run, &a.Effect, &a.Binding, &unknown, &a.Always, &a.State, &a.Option, &a.AnsweredBy, &asked, &answered); err == nil {
-		a.Broken = valid(dec(unknown, &a.Unknown), among(a.State, session.ApprovalPending, session.ApprovalAnswered, session.ApprovalConsumed, session.ApprovalVoid))
+	if err = r.Scan(&a.ID, &a.Session, &a.Run, &a.Effect, &a.Binding, &unknown, &a.Always, &a.State, &a.Option, &a.AnsweredBy, &asked, &answered,
+		&a.Question, &choices, &a.Answer); err == nil {
+		a.Broken = valid(errors.Join(dec(unknown, &a.Unknown), dec(choices, &a.Choices)), among(a.State, session.ApprovalPending, session.ApprovalAnswered, session.ApprovalConsumed, session.ApprovalVoid))
 	}
 	a.AskedAt, a.AnsweredAt = at(asked), at(answered)
 	return a, err

@@ -14,6 +14,8 @@ type Options struct {
 	StateDir string
 	// Own are more folders of that kind: the user's configuration, which decides what runs and what is allowed.
 	Own []string
+	// PrivateHosts are hosts that fetch may reach although their addresses are not public.
+	PrivateHosts []string
 	// IsDetach tells causes by which this process only lets go of a command from those that stop it. Without it they are
 	// session.ErrDetach and session.ErrFenced.
 	IsDetach func(error) bool
@@ -31,7 +33,8 @@ func (o Options) letsGo(cause error) bool {
 // Builtin returns every built-in tool.
 func Builtin(o Options) []session.Tool {
 	return []session.Tool{readTool{o}, listTool{o}, globTool{o}, grepTool{o}, writeTool{writer{o}}, editTool{writer{o}},
-		patchTool{writer{o}}, moveTool{writer{o}}, deleteTool{writer{o}}, shellTool{o}, outputTool{o}, killTool{o}}
+		patchTool{writer{o}}, moveTool{writer{o}}, deleteTool{writer{o}}, shellTool{o}, outputTool{o}, killTool{o},
+		todoTool{}, fetchTool{o, fetchLimit}, askTool{}}
 }
 
 func spec(name, about, schema string) session.ToolSpec {

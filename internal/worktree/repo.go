@@ -169,10 +169,11 @@ func (t *Tree) prepare(ctx context.Context, r repo) error {
 	t.mu.Lock()
 	done := t.prepared[r.dir]
 	t.mu.Unlock()
-	if done {
+	_, err := os.Stat(filepath.Join(r.dir, "HEAD"))
+	if done && err == nil { // another process may have removed it, with the last session that it was for
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(r.dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Dir(r.dir), 0o700); err != nil {
 			return fmt.Errorf("make a private repository: %w", err)
 		}

@@ -41,6 +41,7 @@ type approvalList struct {
 type answerApproval struct {
 	ApprovalID session.ApprovalID `json:"approvalId" jsonschema:"the question"`
 	Option     string             `json:"option" jsonschema:"one of the question's options"`
+	Text       string             `json:"text,omitempty" jsonschema:"the words of the answer, with the option answer"`
 }
 
 type approvalResult struct {
@@ -101,7 +102,7 @@ func runListApprovals(ctx context.Context, c call, a listApprovals) (out approva
 }
 
 func runAnswerApproval(ctx context.Context, c call, a answerApproval) (out approvalResult, err error) {
-	if err := c.Engine.Answer(ctx, a.ApprovalID, a.Option); err != nil {
+	if err := c.Engine.AnswerIn(ctx, a.ApprovalID, a.Option, a.Text); err != nil {
 		if errors.Is(err, session.ErrNotFound) {
 			err = &missingError{"approvalId", "question", string(a.ApprovalID)}
 		}
