@@ -88,7 +88,7 @@ func TestPeers_Everything(t *testing.T) {
 	w.walk(a, session, []step{
 		{name: "mcp__all__echo", args: map[string]any{"message": "héllo 漢字 🎉"}, want: "Echo: héllo 漢字 🎉"},
 		{name: "mcp__all__get-sum", args: map[string]any{"a": 2, "b": 40}, want: "42"},
-		{name: "mcp__all__get-sum", args: map[string]any{"a": "two", "b": 40}, want: "arguments", status: "failed"}, // refused before it is sent
+		{name: "mcp__all__get-sum", args: map[string]any{"a": "two", "b": 40}, want: "arguments", status: "failed"},        // refused before it is sent
 		{name: "mcp__all__get-tiny-image", args: map[string]any{}, want: "[image 1 cannot be shown: the image is damaged"}, // it is
 		{name: "mcp__all__get-annotated-message", args: map[string]any{"messageType": "error", "includeImage": true}, want: "Error: Operation failed"},
 		{name: "mcp__all__get-structured-content", args: map[string]any{"location": "Chicago"}, want: `"temperature"`},
