@@ -172,6 +172,9 @@ func (c *call) once(ctx context.Context) error {
 
 // planned is the tool's plan for the call, with the files that decide what it does as they are now.
 func (c *call) planned() (Plan, error) {
+	if err := c.carriesMask(); err != nil {
+		return Plan{}, err
+	}
 	plan, err := c.tool.Plan(c.env, json.RawMessage(c.item.Body.Tool.Args))
 	if w, ok := c.tool.(Witness); ok && err == nil {
 		plan.Programs = w.Programs(c.env, plan)
@@ -232,6 +235,7 @@ func (c *call) read(ctx context.Context) error {
 		}
 		out = Output{Text: safeText(err), IsError: true}
 	}
+	out.Text = c.t.e.Mask.Text(out.Text)
 	return c.t.keepRead(ctx, finishedRead{c, out})
 }
 

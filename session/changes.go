@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -215,9 +216,9 @@ func written(ef Effect) (PathChange, bool) {
 		return PathChange{}, false
 	}
 	f := ef.Plan.Files[0]
-	p := PathChange{Path: f.Path, Before: PathState{Kind: PathAbsent}, After: PathState{Kind: PathFile, Blob: BlobID([]byte(f.NewText))}}
+	p := PathChange{Path: f.Path, Before: PathState{Kind: PathAbsent}, After: PathState{Kind: PathFile, Blob: cmp.Or(f.NewBlob, BlobID([]byte(f.NewText)))}}
 	if f.OldText != nil {
-		p.Before = PathState{Kind: PathFile, Blob: BlobID([]byte(*f.OldText))}
+		p.Before = PathState{Kind: PathFile, Blob: cmp.Or(f.OldBlob, BlobID([]byte(*f.OldText)))}
 	}
 	return p, true
 }

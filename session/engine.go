@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"holdfast/internal/secret"
 )
 
 // Causes with which an execution is stopped.
@@ -159,7 +161,8 @@ type Config struct {
 	Poke      func(ids ...string) // rings other instances
 	Stall     time.Duration       // how long an attempt may do nothing; 0 is StallAfter
 	StateDir  string
-	Env       []string // environment for commands
+	Env       []string       // environment for commands
+	Mask      *secret.Masker // hides secrets in what leaves the engine; nil knows no values
 	Now       func() time.Time
 	NewID     func() string
 	Log       zerolog.Logger
@@ -191,7 +194,7 @@ func NewEngine(c Config) *Engine {
 	if c.Stall <= 0 {
 		c.Stall = StallAfter
 	}
-	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, admitted: make(chan struct{})}
+	return &Engine{Config: c, bus: newBus(c.Mask), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, admitted: make(chan struct{})}
 }
 
 // Admit opens the gate for paid work.

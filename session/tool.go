@@ -57,12 +57,12 @@ type ToolEnv struct {
 
 // Plan is a checked call. It is stored before the call is dispatched, so that a later process can probe or reconnect.
 type Plan struct {
-	Args      json.RawMessage `json:"args"`            // normalised arguments, the input of the arguments digest
-	Title     string          `json:"title"`           // one line for the user
-	Paths     []string        `json:"paths,omitempty"` // absolute, links resolved: what is read or written
-	Line      int             `json:"line,omitempty"`  // 1-based line of interest in Paths[0]
-	Files     []FileChange    `json:"files,omitempty"` // what a StateProbe call will write
-	Command   string          `json:"command,omitempty"`
+	Args      json.RawMessage `json:"args" secret:"known"` // normalised arguments, the input of the arguments digest
+	Title     string          `json:"title"`               // one line for the user
+	Paths     []string        `json:"paths,omitempty"`     // absolute, links resolved: what is read or written
+	Line      int             `json:"line,omitempty"`      // 1-based line of interest in Paths[0]
+	Files     []FileChange    `json:"files,omitempty"`     // what a StateProbe call will write
+	Command   string          `json:"command,omitempty" secret:"known"`
 	TimeoutMs int64           `json:"timeoutMs,omitempty"`
 	Terminal  bool            `json:"terminal,omitempty"` // the command gets a terminal of its own
 	External  *External       `json:"external,omitempty"` // the call goes to an external server
@@ -93,6 +93,9 @@ type FileChange struct {
 	// OldText and NewText are shown to the user as a diff. OldText is nil for a new file.
 	OldText *string `json:"oldText,omitempty"`
 	NewText string  `json:"newText"`
+	// OldBlob and NewBlob name the contents where the texts are masked: what is shown is not what the file held.
+	OldBlob string `json:"oldBlob,omitempty"`
+	NewBlob string `json:"newBlob,omitempty"`
 }
 
 // Output is what a call returned.

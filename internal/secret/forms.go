@@ -14,7 +14,9 @@ func forms(v string) []string {
 	out := append([]string{v, url.QueryEscape(v), url.PathEscape(v), base64.RawStdEncoding.EncodeToString([]byte(v))}, escaped(v)...)
 	if strings.Contains(v, "\n") {
 		for line := range strings.Lines(v) {
-			out = append(out, strings.TrimSpace(line))
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") { // the first and the last line of a key are everybody's
+				out = append(out, line)
+			}
 		}
 	}
 	return out

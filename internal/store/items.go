@@ -16,7 +16,7 @@ func (t *Tx) InsertItem(i *session.Item) error {
 		return err
 	}
 	i.Seq = seq
-	_, err = t.exec("insert item", insertItem, i.ID, i.Session, i.Seq, i.Thread, i.Run, i.Attempt, i.Kind, i.State, enc(i.Body), ms(i.CreatedAt))
+	_, err = t.exec("insert item", insertItem, i.ID, i.Session, i.Seq, i.Thread, i.Run, i.Attempt, i.Kind, i.State, enc(t, i.Body), ms(i.CreatedAt))
 	return err
 }
 
@@ -24,7 +24,7 @@ const updateItem = `UPDATE items SET state = ?, body = ? WHERE id = ?`
 
 // UpdateItem writes an item's state and content and announces it; its place stays.
 func (t *Tx) UpdateItem(i session.Item, now time.Time) error {
-	if err := t.one("update item", updateItem, i.State, enc(i.Body), i.ID); err != nil {
+	if err := t.one("update item", updateItem, i.State, enc(t, i.Body), i.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(i.Session, session.EventItem, string(i.ID), now)

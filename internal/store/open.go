@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -23,7 +24,9 @@ type Options struct {
 	Log           zerolog.Logger   // gets causes; never contents
 	BinaryVersion string           // recorded with each schema step
 	// Dead tells whether an instance is provably dead; nil knows of none. It must not block.
-	Dead   func(session.InstanceRow) bool
+	Dead func(session.InstanceRow) bool
+	// Mask hides secrets in everything that is stored; nil knows no values.
+	Mask   *secret.Masker
 	OnBusy func(pid int) // called once per wait when one process has held the gate for two seconds; must not block
 
 	migrations fs.FS                        // the schema; nil means the embedded one

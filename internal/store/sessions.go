@@ -13,7 +13,7 @@ const insertSession = `INSERT INTO sessions
 
 // InsertSession stores a new session with its first owner.
 func (t *Tx) InsertSession(s session.Session) error {
-	_, err := t.exec("insert session", insertSession, s.ID, s.Cwd, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile),
+	_, err := t.exec("insert session", insertSession, s.ID, s.Cwd, enc(t, s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile),
 		s.Owner, s.Generation, s.Closed, ms(s.CreatedAt), ms(s.UpdatedAt))
 	return err
 }
@@ -53,7 +53,7 @@ const updateSession = `UPDATE sessions SET roots = ?, identity = ?, title = ?, m
 
 // UpdateSession writes everything but ownership and announces the change.
 func (t *Tx) UpdateSession(s session.Session) error {
-	if err := t.one("update session", updateSession, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile), s.Closed,
+	if err := t.one("update session", updateSession, enc(t, s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile), s.Closed,
 		ms(s.UpdatedAt), s.ID); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"holdfast/internal/proc"
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -14,7 +16,12 @@ type Options struct {
 	// IsDetach tells causes by which this process only lets go of a command from those that stop it. Without it they are
 	// session.ErrDetach and session.ErrFenced.
 	IsDetach func(error) bool
+	// Mask hides secrets in what is read; nil knows no values.
+	Mask *secret.Masker
 }
+
+// command is a command whose output is read without secrets.
+func (o Options) command(dir string) *proc.Handle { return proc.Open(dir).Masking(o.Mask) }
 
 func (o Options) letsGo(cause error) bool {
 	if o.IsDetach != nil {

@@ -66,7 +66,7 @@ func (t readTool) Run(_ context.Context, env session.ToolEnv, pl session.Plan, _
 	if binary(b) {
 		return session.Output{Text: fmt.Sprintf("[binary file, %d bytes, version %s; not shown]", len(b), versionOf(digest)), Digest: digest}, nil
 	}
-	return session.Output{Text: numbered(string(b), max(in.Offset, 1), in.Limit, versionOf(digest)), Digest: digest}, nil
+	return session.Output{Text: numbered(t.o.Mask.Text(string(b)), max(in.Offset, 1), in.Limit, versionOf(digest)), Digest: digest}, nil
 }
 
 // numbered shows a range of lines as "number<tab>line".

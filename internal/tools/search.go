@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -223,7 +224,7 @@ func (s *search) file(p place, name string) {
 	if err != nil || len(b) == 0 || binary(b) {
 		return
 	}
-	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	lines := s.lines(b)
 	to, last := -1, -1 // context is due up to line to; last was the last one shown
 	for i := range lines {
 		line := strings.TrimSuffix(lines[i], "\r")
@@ -242,6 +243,16 @@ func (s *search) file(p place, name string) {
 			last = i
 		}
 	}
+}
+
+// lines are the lines of a file with a match in it, without secrets: what is matched is what is shown, so a pattern cannot ask for a secret
+// letter by letter.
+func (s *search) lines(b []byte) []string {
+	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	if !slices.ContainsFunc(lines, func(l string) bool { return s.re.MatchString(strings.TrimSuffix(l, "\r")) }) {
+		return nil
+	}
+	return strings.Split(s.o.Mask.Text(strings.Join(lines, "\n")), "\n")
 }
 
 // before shows the context ahead of a match, after a mark for the gap to what was shown last.

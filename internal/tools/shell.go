@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast/internal/proc"
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -84,7 +85,7 @@ func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan
 		limit = backgroundCap
 	}
 	h, err := proc.Start(proc.Spec{Dir: env.RunDir, Argv: []string{shell, "-c", pl.Command}, Cwd: env.Cwd, Env: env.Env,
-		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: limit, Terminal: pl.Terminal})
+		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: limit, Terminal: pl.Terminal, Hide: t.o.Mask.Values()})
 	if err != nil && starts(pl) {
 		return session.Output{}, &session.NotStartedError{Message: fmt.Sprintf("The command could not be started: %v.", err)}
 	}
@@ -94,17 +95,17 @@ func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan
 	if starts(pl) {
 		return started(pl), nil
 	}
-	return t.wait(ctx, h, progress)
+	return t.wait(ctx, h.Masking(t.o.Mask), progress)
 }
 
 // Reattach waits for a command that outlived the process which started it.
 func (t shellTool) Reattach(ctx context.Context, env session.ToolEnv, _ session.Plan, progress func(session.Output)) (session.Output, error) {
-	return t.wait(ctx, proc.Open(env.RunDir), progress)
+	return t.wait(ctx, t.o.command(env.RunDir), progress)
 }
 
 // Kill ends a command with everything it started.
 func (t shellTool) Kill(ctx context.Context, env session.ToolEnv) (session.Output, error) {
-	h := proc.Open(env.RunDir)
+	h := t.o.command(env.RunDir)
 	r, err := h.Stop(ctx, "user")
 	return result(h, r, err)
 }
@@ -138,7 +139,7 @@ func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output))
 		case <-done:
 			return
 		case <-tick.C:
-			if v, err := h.Output(liveLimit, false); err == nil && v.Total != last {
+			if v, err := h.Live(liveLimit); err == nil && v.Total != last {
 				last = v.Total
 				progress(session.Output{Text: plainText(v)})
 			}
@@ -147,8 +148,8 @@ func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output))
 }
 
 // Peek returns what a command has printed so far, as follow shows it.
-func (shellTool) Peek(dir string) (session.Output, bool) {
-	v, err := proc.Open(dir).Output(liveLimit, false)
+func (t shellTool) Peek(dir string) (session.Output, bool) {
+	v, err := t.o.command(dir).Live(liveLimit)
 	return session.Output{Text: plainText(v)}, err == nil && v.Total > 0
 }
 
@@ -211,7 +212,7 @@ var rewritten = regexp.MustCompile("(?m)^.*\r([^\r\n]+)\r*$")
 func plainText(v proc.View) string {
 	clean := func(b []byte) string {
 		s := strings.ReplaceAll(escapes.ReplaceAllString(string(b), ""), "\r\n", "\n")
-		s = rewritten.ReplaceAllString(s, "$1")
+		s = secret.Shown(rewritten.ReplaceAllString(s, "$1"))
 		return strings.Map(func(r rune) rune {
 			if (r < ' ' || r >= 0x7f && r < 0xa0) && r != '\n' && r != '\t' {
 				return -1
@@ -227,7 +228,7 @@ func plainText(v proc.View) string {
 
 // Probe tells from the command's folder what became of it.
 func (t shellTool) Probe(_ context.Context, env session.ToolEnv, pl session.Plan) (session.Finding, error) {
-	h := proc.Open(env.RunDir)
+	h := t.o.command(env.RunDir)
 	st, err := h.State()
 	if err != nil {
 		return session.Finding{Fact: session.FactUnknown, Note: "The command's records cannot be read: " + err.Error()}, nil
