@@ -80,7 +80,7 @@ func (c *cli) open(ctx context.Context, log zerolog.Logger) (err error) {
 	if neverWas(c.home) {
 		return nil
 	}
-	if c.db, err = store.Open(ctx, store.Options{Home: c.home, Log: log, BinaryVersion: version,
+	if c.db, err = store.Open(ctx, store.Options{Home: c.home, Mask: secretsOf(c.home).mask, Log: log, BinaryVersion: version,
 		Dead: func(row session.InstanceRow) bool { return liveness(c.home, row) == isDead }}); err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/rs/zerolog"
+
+	"holdfast/internal/secret"
 )
 
 // homeDir is the state directory. The user's home comes from the user database: editors pass very different environments, and there
@@ -42,7 +44,7 @@ func openLog(home string) (zerolog.Logger, io.Closer) {
 	if err != nil || level == zerolog.NoLevel {
 		level = zerolog.ErrorLevel
 	}
-	f := &lazyFile{path: filepath.Join(home, "log.jsonl")}
+	f := &lazyFile{path: filepath.Join(home, "log.jsonl"), mask: secretsOf(home).mask}
 	return zerolog.New(f).Level(level).With().Timestamp().Int("pid", os.Getpid()).Logger(), f
 }
 
@@ -50,13 +52,14 @@ func openLog(home string) (zerolog.Logger, io.Closer) {
 // written is reported by the store, not by the log.
 type lazyFile struct {
 	path string
+	mask *secret.Masker
 	f    *os.File
 	off  bool
 }
 
 func (l *lazyFile) Write(p []byte) (int, error) {
 	if l.f == nil && !l.off {
-		f, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		f, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|noFollow, 0o600)
 		if err != nil {
 			l.off = true
 		}
@@ -65,7 +68,10 @@ func (l *lazyFile) Write(p []byte) (int, error) {
 	if l.off {
 		return len(p), nil
 	}
-	return l.f.Write(p)
+	if _, err := l.f.WriteString(l.mask.Text(string(p))); err != nil { // one line, whole
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (l *lazyFile) Close() error {

@@ -58,7 +58,7 @@ func executes(kind string) bool { return kind == kindACP || kind == kindWork }
 func openNode(ctx context.Context, home, kind, model string, log zerolog.Logger) (*node, error) {
 	newID := func() string { return uuid.Must(uuid.NewV7()).String() }
 	now := func() time.Time { return time.Now().UTC() }
-	db, err := store.Open(ctx, store.Options{Home: home, Now: now, NewID: newID, Log: log, BinaryVersion: version,
+	db, err := store.Open(ctx, store.Options{Home: home, Mask: secretsOf(home).mask, Now: now, NewID: newID, Log: log, BinaryVersion: version,
 		Dead: func(row session.InstanceRow) bool { return liveness(home, row) == isDead }})
 	if err != nil {
 		return nil, err
@@ -85,20 +85,21 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	if err != nil {
 		return err
 	}
-	n.model = resolver(model, key)
-	builtin := tools.Builtin(tools.Options{StateDir: home, IsDetach: func(err error) bool {
+	hide := secretsOf(home)
+	n.model = resolver(model, key, hide)
+	builtin := tools.Builtin(tools.Options{StateDir: home, Mask: hide.mask, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
-		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
+		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind), Mask: hide.mask,
 		Env: tools.CommandEnv(os.Environ(), provider.SecretEnv), Now: now, NewID: newID, Log: n.log,
 	}
 	if c, err := settings(home); err == nil { // what is wrong with it is told by the toolbox
 		cfg.Stall = time.Duration(c.Recovery.Stall) * time.Second
 	}
 	if executes(kind) {
-		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
+		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log, Mask: hide.mask,
 			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
 				return n.engine.Resolve(ctx, s, out)
 			}})
@@ -115,7 +116,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 }
 
 // resolver finds the model once; a failure is looked at again, because the answer to it is to set something up.
-func resolver(name string, key []byte) func() (session.Model, error) {
+func resolver(name string, key []byte, hide *secrets) func() (session.Model, error) {
 	var mu sync.Mutex
 	var found session.Model
 	return func() (session.Model, error) {
@@ -124,11 +125,12 @@ func resolver(name string, key []byte) func() (session.Model, error) {
 		if found != nil {
 			return found, nil
 		}
-		m, err := provider.Resolve(provider.Config{Model: name, Getenv: os.Getenv, CredKey: key})
-		if err == nil {
-			found = m
+		m, err := provider.Resolve(provider.Config{Model: name, Getenv: hide.getenv, CredKey: key})
+		if err != nil {
+			return nil, err
 		}
-		return m, err
+		found = provider.Hidden(m, hide.mask)
+		return found, nil
 	}
 }
 

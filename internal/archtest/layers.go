@@ -47,6 +47,7 @@ var layers = map[string][]string{
 	"internal/worktree": domain,
 	"internal/instance": ground,
 	"internal/config":   ground,
+	"internal/keys":     ground,
 	"acp":               append([]string{"acp/rpc", "acp/v1", "acp/v2"}, upper...),
 	"mcp":               upper,
 	"mcp/client":        {"internal/ident", "internal/fault", "internal/secret"}, // one external server and its wire; knows nothing of sessions

@@ -76,6 +76,14 @@ func (s Server) named() []string {
 // everywhere are the values that are hidden at every border of this process, not only in what the server answers.
 func (s Server) everywhere() []string { return append(secret.Server(s.Env), s.arguments()...) }
 
+// Secrets are the secret values of definitions.
+func Secrets(servers []Server) (out []string) {
+	for _, s := range servers {
+		out = append(out, s.everywhere()...)
+	}
+	return out
+}
+
 // arguments are what of the arguments may be a secret.
 func (s Server) arguments() (out []string) {
 	shown := masked(s.Args)
