@@ -95,16 +95,17 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	if err != nil {
 		return err
 	}
-	n.model = resolver(model, key)
+	hide := secretsOf(home)
+	n.model = resolver(model, key, hide)
 	walls := confiner(home)
-	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, IsDetach: func(err error) bool {
+	builtin := tools.Builtin(tools.Options{StateDir: home, Mask: hide.mask, Own: ownPlaces(), Sandbox: walls, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Confiner: walls, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: drivers(st, builtin, n.model), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
-		Env: env, Now: now, NewID: newID, Log: n.log,
+		Mask: hide.mask, Env: env, Now: now, NewID: newID, Log: n.log,
 	}
 	c, err := settings(home) // what is wrong with it is told by the toolbox
 	cfg.Environment = tools.Stored(env, key, passedOn(c)...)
@@ -119,7 +120,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		cfg.Rules = askAll(err)
 	}
 	if executes(kind) {
-		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
+		n.box = newBox(home, toolbox.Options{Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log, Mask: hide.mask,
 			Takes: func(ctx context.Context, id session.SessionID) (bool, bool, error) { return n.engine.Takes(ctx, id) },
 			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
 				return n.engine.Resolve(ctx, s, out)
@@ -138,7 +139,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 }
 
 // resolver finds the model once; a failure is looked at again, because the answer to it is to set something up.
-func resolver(name string, key []byte) func() (session.Model, error) {
+func resolver(name string, key []byte, hide *secrets) func() (session.Model, error) {
 	var mu sync.Mutex
 	var found session.Model
 	return func() (session.Model, error) {
@@ -147,11 +148,12 @@ func resolver(name string, key []byte) func() (session.Model, error) {
 		if found != nil {
 			return found, nil
 		}
-		m, err := provider.Resolve(provider.Config{Model: name, Getenv: os.Getenv, CredKey: key})
-		if err == nil {
-			found = m
+		m, err := provider.Resolve(provider.Config{Model: name, Getenv: hide.getenv, CredKey: key})
+		if err != nil {
+			return nil, err
 		}
-		return m, err
+		found = provider.Hidden(m, hide.mask)
+		return found, nil
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -37,12 +36,12 @@ func workCommand(model *string) *cobra.Command {
 // work executes until nothing goes on by itself, or until a signal.
 func work(cmd *cobra.Command, model string, watch, asJSON bool) (err error) {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if _, err := provider.Check(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
-		return err // before anything is taken over
-	}
 	home, err := homeDir()
 	if err != nil {
 		return err
+	}
+	if _, err := provider.Check(provider.Config{Model: model, Getenv: secretsOf(home).getenv}); err != nil {
+		return err // before anything is taken over
 	}
 	log, logFile := openLog(home)
 	defer func() { _ = logFile.Close() }()

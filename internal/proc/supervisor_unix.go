@@ -24,6 +24,7 @@ type supervisor struct {
 	dir     string
 	spec    record
 	env     []string
+	blanker blanker
 	receipt *os.File // its space is set aside
 	out     *os.File
 	term    chan os.Signal
@@ -194,6 +195,7 @@ func (s *supervisor) watch() string {
 			return s.end(cause)
 		case <-look:
 			size := s.size()
+			s.blanker.blank(path(s.dir, "out"), size, false)
 			if size > s.spec.OutputCap {
 				return s.end(CauseOutputCap)
 			}
@@ -220,6 +222,7 @@ func (s *supervisor) size() int64 {
 func (s *supervisor) finish(r Result) error {
 	s.drain()
 	r.Ended, r.OutputBytes = time.Now().UTC(), s.size()
+	s.blanker.blank(path(s.dir, "out"), r.OutputBytes, true)
 	if r.OutputBytes > 0 {
 		_ = s.out.Sync() // the receipt tells how long the output is; if this fails a reader sees that some is missing
 	}
