@@ -26,7 +26,7 @@ func (w *world) own(t *testing.T, uid int) {
 // as runs a command line as a user, from a copy that this user may start.
 func (w *world) as(uid uint32, args ...string) (string, int) {
 	w.t.Helper()
-	b, err := os.ReadFile(binary(w.t))
+	b, err := os.ReadFile(builtBinary(w.t))
 	if err != nil {
 		w.t.Fatal(err)
 	}

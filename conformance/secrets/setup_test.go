@@ -95,7 +95,7 @@ func TestSetup_IsNamedToEditors(t *testing.T) {
 	w := newWorld(t)
 	w.env = []string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_KEYRING=off"}
 	for terminal, want := range map[bool]bool{true: true, false: false} {
-		a := harness.Start(t, harness.Options{Binary: binary(t), Env: w.env})
+		a := harness.Start(t, harness.Options{Binary: builtBinary(t), Env: w.env})
 		res, _ := a.Call("initialize", m{"protocolVersion": 1, "clientCapabilities": m{"auth": m{"terminal": terminal}}})
 		if got := strings.Contains(string(res), `"type":"terminal"`) && strings.Contains(string(res), `"--setup"`); got != want {
 			t.Errorf("with terminal %v the methods are %s", terminal, res)

@@ -127,7 +127,7 @@ func call(name string, args any) fakemodel.Call {
 
 type m = map[string]any
 
-func binary(t testing.TB) string {
+func builtBinary(t testing.TB) string {
 	t.Helper()
 	plain, _, err := harness.Binaries()
 	if err != nil {
@@ -139,7 +139,7 @@ func binary(t testing.TB) string {
 // launch starts an agent of an editor.
 func (w *world) launch() *harness.Agent {
 	w.t.Helper()
-	a := harness.Start(w.t, harness.Options{Binary: binary(w.t), Env: w.env})
+	a := harness.Start(w.t, harness.Options{Binary: builtBinary(w.t), Env: w.env})
 	a.Must("initialize", m{"protocolVersion": 1, "clientCapabilities": m{}}, nil)
 	return a
 }
@@ -147,7 +147,7 @@ func (w *world) launch() *harness.Agent {
 // holdfast runs a command line. in is its standard input.
 func (w *world) holdfast(in string, args ...string) (out string, code int) {
 	w.t.Helper()
-	cmd := exec.Command(binary(w.t), args...)
+	cmd := exec.Command(builtBinary(w.t), args...)
 	cmd.Env, cmd.Dir, cmd.Stdin = w.env, w.work, strings.NewReader(in)
 	b, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
