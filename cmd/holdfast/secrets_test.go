@@ -19,7 +19,9 @@ func TestLog_APanicHoldsNoSecret(t *testing.T) {
 	log, f := openLog(home)
 	for _, value := range []any{"value " + key, errors.New("error " + key), struct{ A []string }{[]string{key}}, map[string]any{"k": []byte(key)}} {
 		func() {
-			defer func() { log.Error().Interface("panic", recover()).Bytes("stack", debug.Stack()).Msg("a request panicked") }()
+			defer func() {
+				log.Error().Interface("panic", recover()).Bytes("stack", debug.Stack()).Msg("a request panicked")
+			}()
 			panic(value)
 		}()
 	}

@@ -18,6 +18,19 @@ type blanker struct {
 	done int64 // everything before it is decided
 }
 
+// atOnce is how much is looked at while somebody may ask for the command's end.
+const atOnce = 1 << 20
+
+// rest looks at what is left when nothing follows. Of what a command printed beyond its cap only the end, which is shown, is blanked: between
+// the cap and the moment it was stopped it may have printed for longer than anybody waits.
+func (b *blanker) rest(path string, size, most int64) {
+	if end := size - atOnce; most > 0 && most < end {
+		b.blank(path, most, false)
+		b.done = max(b.done, end)
+	}
+	b.blank(path, size, true)
+}
+
 // blank looks at what has come up to size. With last set nothing follows.
 func (b *blanker) blank(path string, size int64, last bool) {
 	if b.done >= size {

@@ -195,10 +195,10 @@ func (s *supervisor) watch() string {
 			return s.end(cause)
 		case <-look:
 			size := s.size()
-			s.blanker.blank(path(s.dir, "out"), size, false)
-			if size > s.spec.OutputCap {
+			if size > s.spec.OutputCap { // before anything that takes time: the command goes on meanwhile
 				return s.end(CauseOutputCap)
 			}
+			s.blanker.blank(path(s.dir, "out"), min(size, s.blanker.done+atOnce), false)
 			if pause = min(2*pause, capIdle); size != last {
 				pause = capBusy
 			}
@@ -222,7 +222,7 @@ func (s *supervisor) size() int64 {
 func (s *supervisor) finish(r Result) error {
 	s.drain()
 	r.Ended, r.OutputBytes = time.Now().UTC(), s.size()
-	s.blanker.blank(path(s.dir, "out"), r.OutputBytes, true)
+	s.blanker.rest(path(s.dir, "out"), r.OutputBytes, s.spec.OutputCap)
 	if r.OutputBytes > 0 {
 		_ = s.out.Sync() // the receipt tells how long the output is; if this fails a reader sees that some is missing
 	}

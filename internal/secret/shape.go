@@ -91,6 +91,15 @@ var shapeStart = func() (s [256]bool) {
 	return s
 }()
 
+// shapeNext are the bytes with which a shape goes on, by the first one. Most words are told apart by two bytes.
+var shapeNext = func() (s [256][256]bool) {
+	for _, t := range tokens {
+		s[t.prefix[0]][t.prefix[1]] = true
+	}
+	s['e']['y'], s['-']['-'] = true, true
+	return s
+}()
+
 // shape looks for a text with the shape of a key at a place. Only the LookBack bytes before it matter.
 func shape(b []byte, i int, last bool) (int, verdict) {
 	rest := b[i:]
@@ -125,7 +134,7 @@ func maybe(b []byte, i int) bool {
 	case b[i] == '-':
 		return i+1 == len(b) || b[i+1] == '-'
 	case i == 0 || !isWord[b[i-1]] || escaping[b[i-1]]:
-		return shapeStart[b[i]] || opened(b, i)
+		return shapeStart[b[i]] && (i+1 == len(b) || shapeNext[b[i]][b[i+1]]) || opened(b, i)
 	}
 	return false
 }
