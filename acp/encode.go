@@ -270,7 +270,7 @@ func (a *Agent) initialize(req *rpc.Request) {
 	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
 	a.forms = p.ClientCapabilities.Elicitation != nil && p.ClientCapabilities.Elicitation.Form != nil
 	a.mu.Unlock()
-	req.Reply(a.initializeResult())
+	req.Reply(a.initializeResult(p.ClientCapabilities.Auth.Terminal))
 	if a.Initialized != nil {
 		a.Initialized()
 	}
@@ -279,14 +279,12 @@ func (a *Agent) initialize(req *rpc.Request) {
 // protocolVersion is the only one spoken here; a client that asked for another decides whether to go on.
 const protocolVersion = 1
 
-func (a *Agent) initializeResult() v1.InitializeResponse {
+func (a *Agent) initializeResult(terminal bool) v1.InitializeResponse {
 	methods := []string{"_holdfast/create_goal", "_holdfast/get_goal", "_holdfast/update_goal"}
 	return v1.InitializeResponse{
 		ProtocolVersion: protocolVersion,
 		AgentInfo:       &v1.Implementation{Name: "holdfast", Title: new(a.title()), Version: a.Version},
-		AuthMethods: []v1.AuthMethod{{Agent: &v1.AuthMethodAgent{ID: authEnvironment, Name: "Environment",
-			Description: new("Set OPENAI_API_KEY or ANTHROPIC_API_KEY (and OPENAI_BASE_URL or ANTHROPIC_BASE_URL for a compatible endpoint) " +
-				"in the agent's environment")}}},
+		AuthMethods:     authMethods(terminal),
 		AgentCapabilities: v1.AgentCapabilities{
 			LoadSession:        true,
 			PromptCapabilities: v1.PromptCapabilities{EmbeddedContext: true, Image: true},
@@ -305,16 +303,14 @@ func (a *Agent) title() string {
 	return "Holdfast"
 }
 
-const authEnvironment = "environment"
-
 // authenticate succeeds at once when a model can be used.
 func (a *Agent) authenticate(_ context.Context, b *Backend, req *rpc.Request) error {
 	p, err := parse[v1.AuthenticateRequest](req)
 	if err != nil {
 		return err
 	}
-	if p.MethodID != authEnvironment {
-		return &invalid{"methodId", fmt.Sprintf("%q is not offered; the one method is %q", p.MethodID, authEnvironment)}
+	if p.MethodID != authEnvironment && p.MethodID != authSetup {
+		return &invalid{"methodId", fmt.Sprintf("%q is not offered; the methods are %q and, in a terminal, %q", p.MethodID, authEnvironment, authSetup)}
 	}
 	if err := a.needModel(b); err != nil {
 		return err

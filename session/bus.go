@@ -1,6 +1,10 @@
 package session
 
-import "sync"
+import (
+	"sync"
+
+	"holdfast/internal/secret"
+)
 
 // Live is something a follower in this process learns before or besides the log. Exactly one part is set.
 type Live struct {
@@ -59,11 +63,12 @@ func (s *Subscription) push(l Live) {
 }
 
 type bus struct {
+	mask *secret.Masker
 	mu   sync.Mutex
 	subs map[SessionID][]*Subscription
 }
 
-func newBus() *bus { return &bus{subs: map[SessionID][]*Subscription{}} }
+func newBus(m *secret.Masker) *bus { return &bus{mask: m, subs: map[SessionID][]*Subscription{}} }
 
 func (b *bus) subscribe(id SessionID) *Subscription {
 	s := &Subscription{bus: b, id: id, bell: make(chan struct{}, 1)}
@@ -90,6 +95,10 @@ func (b *bus) remove(s *Subscription) {
 }
 
 func (b *bus) publish(id SessionID, l Live) {
+	if l.Output != nil { // fragments of text come masked from the model's side
+		out := secret.Hide(b.mask, *l.Output)
+		l.Output = &out
+	}
 	b.mu.Lock()
 	subs := b.subs[id]
 	b.mu.Unlock()

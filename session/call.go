@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"holdfast/internal/secret"
 )
 
 // plan stores the calls of an answer as planned, before any of them is looked at.
@@ -139,7 +141,7 @@ func (c *call) once(ctx context.Context) error {
 	}
 	plan.Title = shownLine(plan.Title)
 	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
-	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, Excerpts(plan.Files), c.tool.Kind()
+	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, Excerpts(secret.Hide(c.t.e.Mask, plan.Files)), c.tool.Kind()
 	if _, asks := c.tool.(Asker); asks {
 		if err := c.t.storeReads(ctx); err != nil {
 			return err
@@ -189,6 +191,9 @@ func (c *call) once(ctx context.Context) error {
 
 // planned is the tool's plan for the call, with the files that decide what it does as they are now.
 func (c *call) planned() (Plan, error) {
+	if err := c.carriesMask(); err != nil {
+		return Plan{}, err
+	}
 	plan, err := c.tool.Plan(c.env, json.RawMessage(c.item.Body.Tool.Args))
 	if w, ok := c.tool.(Witness); ok && err == nil {
 		plan.Programs = w.Programs(c.env, plan)
@@ -249,6 +254,7 @@ func (c *call) read(ctx context.Context) error {
 		}
 		out = Output{Text: safeText(err), IsError: true}
 	}
+	out.Text = c.t.e.Mask.Text(out.Text)
 	return c.t.keepRead(ctx, finishedRead{c, out})
 }
 
@@ -262,6 +268,7 @@ func (c *call) readAsked(ctx context.Context, approval Approval) error {
 		}
 		out = Output{Text: safeText(err), IsError: true}
 	}
+	out.Text = c.t.e.Mask.Text(out.Text)
 	c.book = c.t.e.rulebook(c.t.sess)
 	return c.settle(ctx, "effect.settled", Finding{Fact: FactCompleted, By: SettledByResult, Output: &out}, func(tx Tx, _ *Finding) error {
 		if err := c.holds(tx, approval); err != nil || approval.ID == "" {

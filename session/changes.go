@@ -251,8 +251,9 @@ func (m merge) add(p PathChange, by string, proven bool) {
 	}
 }
 
-// content finds what a path held: in the private repository, or in the journal of the run.
-func (e *Engine) content(ctx context.Context, s Session, run RunID, want PathState) ([]byte, error) {
+// content finds what a path held: in the private repository, or in the journal of the run. Where the journal has it without its secrets only,
+// it is found for those who show it and not for those who write it.
+func (e *Engine) content(ctx context.Context, s Session, run RunID, want PathState, show bool) ([]byte, error) {
 	b, err := e.Workspace.Content(ctx, s.Cwd, want.Blob)
 	if err == nil {
 		return b, nil
@@ -267,9 +268,12 @@ func (e *Engine) content(ctx context.Context, s Session, run RunID, want PathSta
 			if rerr != nil {
 				return nil, rerr
 			}
-			for _, b := range [][]byte{f.New(), f.Old()} {
-				if b != nil && BlobID(b) == want.Blob {
-					return b, nil
+			for _, c := range []struct {
+				b    []byte
+				real string // the name of the content where b is masked
+			}{{f.New(), f.NewBlob}, {f.Old(), f.OldBlob}} {
+				if c.b != nil && (c.real == "" && BlobID(c.b) == want.Blob || show && c.real == want.Blob) {
+					return c.b, nil
 				}
 			}
 		}

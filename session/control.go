@@ -180,6 +180,7 @@ type PromptInput struct {
 
 // Prompt accepts user input. When it returns, the input is stored and will be worked on, whatever happens to this process.
 func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunID, error) {
+	in = e.Hidden(in)
 	body, err := json.Marshal(in)
 	if err != nil {
 		return "", fmt.Errorf("encode the prompt: %w", err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"holdfast/internal/secret"
 )
 
 // Causes with which an execution is stopped.
@@ -165,8 +167,9 @@ type Config struct {
 	Poke        func(ids ...string)    // rings other instances
 	Stall       time.Duration          // how long an attempt may do nothing; 0 is StallAfter
 	StateDir    string
-	Env         []string    // environment for commands that come from a client of this process
-	Environment Environment // the same as it is stored
+	Env         []string       // environment for commands that come from a client of this process
+	Environment Environment    // the same as it is stored
+	Mask        *secret.Masker // hides secrets in what leaves the engine; nil knows no values
 	Now         func() time.Time
 	NewID       func() string
 	Log         zerolog.Logger
@@ -207,7 +210,7 @@ func NewEngine(c Config) *Engine {
 	if c.Working < 1 {
 		c.Working = WorkingDefault
 	}
-	return &Engine{Config: c, bus: newBus(), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, parked: map[SessionID]Standings{}, admitted: make(chan struct{})}
+	return &Engine{Config: c, bus: newBus(c.Mask), ctx: ctx, cancel: cancel, actors: map[SessionID]*actor{}, parked: map[SessionID]Standings{}, admitted: make(chan struct{})}
 }
 
 // rulebook is what configurations say of a session's calls.

@@ -14,6 +14,16 @@ type Variable struct {
 	Hash  string `json:"hash,omitempty"`
 }
 
+// Hide leaves a value out that holds a secret whose variable does not say so: no command of any process gets a mask for it.
+func (v *Variable) Hide(text func(string) string) {
+	if v.Value != "" && text(v.Value) != v.Value {
+		v.Value, v.Hash = "", hiddenValue
+	}
+}
+
+// hiddenValue is the hash of no value, so that the variable is given by the process alone that has it.
+const hiddenValue = "hidden"
+
 // Environment is what the commands of a client get, named by its digest.
 type Environment struct {
 	Digest string

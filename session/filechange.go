@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"strings"
@@ -31,6 +32,9 @@ type FileChange struct {
 	// Exec is "yes" or "no" where the change is meant to make it so, and WasExec what it was, where that is known.
 	Exec    string `json:"exec,omitempty"`
 	WasExec string `json:"wasExec,omitempty"`
+	// OldBlob and NewBlob name the contents where the texts are masked: what is shown is not what the file held.
+	OldBlob string `json:"oldBlob,omitempty"`
+	NewBlob string `json:"newBlob,omitempty"`
 	// From is where the file is moved from; the plan deletes it there right after.
 	From string `json:"from,omitempty"`
 }
@@ -156,10 +160,10 @@ func applied(ef Effect) (n int, ok bool) {
 func (f FileChange) paths() PathChange {
 	p := PathChange{Path: f.Path, Before: PathState{Kind: PathAbsent}, After: PathState{Kind: PathAbsent}}
 	if f.Before != Absent {
-		p.Before = PathState{Kind: PathFile, Blob: BlobID(f.Old()), Exec: f.WasExec}
+		p.Before = PathState{Kind: PathFile, Blob: cmp.Or(f.OldBlob, BlobID(f.Old())), Exec: f.WasExec}
 	}
 	if f.After != Absent {
-		p.After = PathState{Kind: PathFile, Blob: BlobID(f.New()), Exec: f.Exec}
+		p.After = PathState{Kind: PathFile, Blob: cmp.Or(f.NewBlob, BlobID(f.New())), Exec: f.Exec}
 	}
 	if f.Exec == "" && f.After != Absent && f.Before != Absent {
 		p.After.Exec = f.WasExec

@@ -22,7 +22,7 @@ const (
 type Call struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	Args string `json:"args"`
+	Args string `json:"args" secret:"known"`
 }
 
 // Message is one message of a model request. Calls is set on assistant messages, CallID on tool messages, which hold the one

@@ -230,7 +230,7 @@ const (
 type ToolCall struct {
 	CallID string       `json:"callId"`
 	Name   string       `json:"name"`
-	Args   string       `json:"args"`
+	Args   string       `json:"args" secret:"known"`
 	Effect EffectID     `json:"effect"`
 	Title  string       `json:"title"`
 	Kind   Kind         `json:"kind"`

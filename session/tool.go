@@ -62,13 +62,13 @@ type ToolEnv struct {
 
 // Plan is a checked call. It is stored before the call is dispatched, so that a later process can probe or reconnect.
 type Plan struct {
-	Args    json.RawMessage `json:"args"`            // normalised arguments, the input of the arguments digest
-	Title   string          `json:"title"`           // one line for the user
-	Paths   []string        `json:"paths,omitempty"` // absolute, links resolved: what is read or written
-	Place   Place           `json:"place,omitempty"` // the worst of where they lie
-	Line    int             `json:"line,omitempty"`  // 1-based line of interest in Paths[0]
-	Files   []FileChange    `json:"files,omitempty"` // what a StateProbe call will write
-	Command string          `json:"command,omitempty"`
+	Args    json.RawMessage `json:"args" secret:"known"` // normalised arguments, the input of the arguments digest
+	Title   string          `json:"title"`               // one line for the user
+	Paths   []string        `json:"paths,omitempty"`     // absolute, links resolved: what is read or written
+	Place   Place           `json:"place,omitempty"`     // the worst of where they lie
+	Line    int             `json:"line,omitempty"`      // 1-based line of interest in Paths[0]
+	Files   []FileChange    `json:"files,omitempty"`     // what a StateProbe call will write
+	Command string          `json:"command,omitempty" secret:"known"`
 	// Question and Choices are what the call asks the user.
 	Question  string    `json:"question,omitempty"`
 	Choices   []string  `json:"choices,omitempty"`

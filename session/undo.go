@@ -303,7 +303,7 @@ func (e *Engine) put(ctx context.Context, s Session, u Undo, p PathStep) (done b
 	var content []byte
 	if p.To.Kind != PathAbsent {
 		var err error
-		if content, err = e.content(ctx, s, u.Run, p.To); err != nil {
+		if content, err = e.content(ctx, s, u.Run, p.To, false); err != nil {
 			return false, "what it held is not recorded"
 		}
 	}

@@ -200,14 +200,21 @@ func (e *Engine) diffOf(ctx context.Context, j journal, p TurnChange) string {
 			continue
 		}
 		var err error
-		if text[i], err = e.content(ctx, j.session, j.turn.Run, s); err != nil {
+		if text[i], err = e.content(ctx, j.session, j.turn.Run, s, true); err != nil {
 			return head + "(its content is not recorded)\n"
 		}
 		if s.Kind == PathLink {
 			text[i] = append([]byte("link to "), append(text[i], '\n')...)
 		}
 	}
-	return head + unified(text[0], text[1])
+	var masked [2][]byte
+	for i, t := range text {
+		masked[i] = []byte(e.Mask.Text(string(t)))
+	}
+	if d := unified(masked[0], masked[1]); d != "" || bytes.Equal(text[0], text[1]) {
+		return head + d
+	}
+	return head + "(only what is hidden differs)\n"
 }
 
 func side(prefix, cwd, path string, s PathState) string {

@@ -107,7 +107,7 @@ func liveness(home string, row session.InstanceRow) string {
 
 // options are what every opening of the store shares.
 func storeOptions(home string) store.Options {
-	return store.Options{Home: home, BinaryVersion: version,
+	return store.Options{Home: home, Mask: secretsOf(home).mask, BinaryVersion: version,
 		Dead:      func(row session.InstanceRow) bool { return liveness(home, row) == isDead },
 		Condition: func(row session.InstanceRow) session.Condition { return condition(home, row) }}
 }

@@ -89,7 +89,7 @@ func (c *cli) open(ctx context.Context, log zerolog.Logger) (err error) {
 		_, _ = fmt.Fprintf(c.errs, "holdfast: %s; what is stored is shown all the same. %s\n", heldBy(why), freeStore(why))
 	}
 	c.st = store.Store{DB: c.db}
-	c.goals = &goals.Service{Engine: session.NewEngine(session.Config{Store: c.st, Passive: true, Log: log})}
+	c.goals = &goals.Service{Engine: session.NewEngine(session.Config{Store: c.st, Passive: true, Mask: secretsOf(c.home).mask, Log: log})}
 	return nil
 }
 

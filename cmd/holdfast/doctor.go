@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,7 @@ func doctor(cmd *cobra.Command, model string, startServers bool, o lookOptions) 
 	d := &diagnosis{Version: version, Home: home, Schema: store.SchemaVersion(), Findings: []finding{}}
 	d.directory()
 	d.model(model)
+	d.keySources()
 	log, logFile := openLog(home)
 	defer func() { _ = logFile.Close() }()
 	c := &cli{home: home, out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr()}
@@ -163,14 +165,23 @@ func (d *diagnosis) directory() {
 	}
 }
 
-// loose lists what of the state directory other users may read.
+// manyLoose is how many open files are named.
+const manyLoose = 5
+
+// loose lists what of the state directory other users may read: the door, and behind it whatever is open itself.
 func loose(home string) (open []string) {
-	for _, name := range []string{".", "run", "holdfast.db", "holdfast.db-wal", "log.jsonl"} {
-		path := filepath.Join(home, name)
-		if st, err := os.Stat(path); err == nil && st.Mode().Perm()&0o077 != 0 {
+	_ = filepath.WalkDir(home, func(path string, e fs.DirEntry, err error) error { // what cannot be looked at cannot be read by others either
+		if err != nil || e.Type()&fs.ModeSymlink != 0 {
+			return nil
+		}
+		if e.IsDir() && e.Name() == "trees" {
+			return fs.SkipDir // git keeps its own modes there, behind the door
+		}
+		if st, err := e.Info(); err == nil && st.Mode().Perm()&0o077 != 0 && len(open) < manyLoose {
 			open = append(open, fmt.Sprintf("%s (%04o)", path, st.Mode().Perm()))
 		}
-	}
+		return nil
+	})
 	return open
 }
 

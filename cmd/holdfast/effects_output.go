@@ -67,7 +67,7 @@ func (c *cli) output(ctx context.Context, id session.EffectID, raw bool) error {
 		return fmt.Errorf("read the output of the command: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	if _, err := io.Copy(c.out, f); err != nil {
+	if _, err := io.Copy(c.out, secretsOf(c.home).mask.Shown(f)); err != nil {
 		return fmt.Errorf("print the output of the command: %w", err)
 	}
 	return nil
@@ -88,7 +88,7 @@ func (c *cli) answer(s session.Send, tool *session.ToolCall, raw bool) error {
 	if !raw {
 		text = []byte(client.ReadAnswer(text).Text)
 	}
-	_, err := fmt.Fprintf(c.out, "%s\n", text)
+	_, err := fmt.Fprintf(c.out, "%s\n", secretsOf(c.home).mask.Text(string(text)))
 	return err
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
+
+	"holdfast/internal/secret"
 )
 
 // homeDir is the state directory. The user's home comes from the user database: editors pass very different environments, and there
@@ -52,7 +54,7 @@ func openLog(home string) (zerolog.Logger, io.Closer) {
 	if err != nil || level == zerolog.NoLevel {
 		level = zerolog.ErrorLevel
 	}
-	f := &lazyFile{path: filepath.Join(home, "log.jsonl")}
+	f := &lazyFile{path: filepath.Join(home, "log.jsonl"), mask: secretsOf(home).mask}
 	zerolog.ErrorHandler = func(error) {} // editors show what is on the standard error as an error; a full disk is told by what cannot be stored
 	return zerolog.New(f).Level(level).With().Timestamp().Int("pid", os.Getpid()).Logger(), f
 }
@@ -61,6 +63,7 @@ func openLog(home string) (zerolog.Logger, io.Closer) {
 // written is reported by the store, not by the log.
 type lazyFile struct {
 	path string
+	mask *secret.Masker
 
 	mu  sync.Mutex // several goroutines log
 	f   *os.File
@@ -71,7 +74,7 @@ func (l *lazyFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.f == nil && !l.off {
-		f, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		f, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|noFollow, 0o600)
 		if err != nil {
 			l.off = true
 		}
@@ -80,7 +83,10 @@ func (l *lazyFile) Write(p []byte) (int, error) {
 	if l.off {
 		return len(p), nil
 	}
-	return l.f.Write(p)
+	if _, err := l.f.WriteString(l.mask.Text(string(p))); err != nil { // one line, whole
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (l *lazyFile) Close() error {

@@ -61,6 +61,7 @@ func run(args []string) int {
 
 func rootCommand() *cobra.Command {
 	var model string
+	var signIn bool // the terminal sign-in of ACP appends its argument to the launch line, whichever that is
 	root := &cobra.Command{
 		Use:   "holdfast",
 		Short: "A coding agent whose work survives the process",
@@ -76,6 +77,9 @@ func rootCommand() *cobra.Command {
 		},
 		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if signIn {
+				return (&setup{where: "auto"}).run(cmd)
+			}
 			if isTerminal(os.Stdin) {
 				return cmd.Help()
 			}
@@ -83,12 +87,19 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.PersistentFlags().StringVar(&model, "model", os.Getenv("HOLDFAST_MODEL"), "model as PROVIDER/NAME (openai/NAME, anthropic/NAME, scripted/FILE)")
+	root.PersistentFlags().BoolVar(&signIn, "setup", false, "ask for the key of a model provider and end, as 'holdfast setup' does")
+	_ = root.PersistentFlags().MarkHidden("setup") // never fails for a flag that is there
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("holdfast {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		&cobra.Command{Use: "acp", Short: "Serve an editor over stdin and stdout", Args: noArgs,
-			RunE: func(*cobra.Command, []string) error { return serveACP(model) }},
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				if signIn {
+					return (&setup{where: "auto"}).run(cmd)
+				}
+				return serveACP(model)
+			}},
 		mcpCommand(&model),
 		&cobra.Command{Use: "demo", Short: "Show a goal that survives kill -9, in a temporary repository", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -99,7 +110,7 @@ func rootCommand() *cobra.Command {
 			}},
 		demoServerCommand(),
 		workCommand(&model), goalsCommand(), sessionsCommand(), rulesCommand(), configCommand(), trustCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model),
-		upgradeCommand(), versionCommand(),
+		setupCommand(), upgradeCommand(), versionCommand(),
 	)
 	return root
 }

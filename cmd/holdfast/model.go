@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strconv"
 
 	"holdfast/internal/config"
@@ -25,17 +24,8 @@ func modelConfig(home, name string, key []byte) (provider.Config, error) {
 	if c.Model.MaxTokens > 0 {
 		set["HOLDFAST_MAX_TOKENS"] = strconv.FormatInt(c.Model.MaxTokens, 10)
 	}
-	getenv := func(name string) string { return cmp.Or(os.Getenv(name), set[name]) }
+	getenv := func(name string) string { return cmp.Or(secretsOf(home).getenv(name), set[name]) }
 	return provider.Config{Model: cmp.Or(name, c.Model.Name), Getenv: getenv, CredKey: key}, nil
-}
-
-// checkModel is provider.Check with the user's configuration, for those who have no store open.
-func checkModel(name string) (provider.Config, error) {
-	home, err := homeDir()
-	if err != nil {
-		return provider.Config{}, err
-	}
-	return modelConfig(home, name, nil)
 }
 
 // scripted tells whether the model will play a script, which every surface says.

@@ -98,17 +98,18 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	if err != nil {
 		return err
 	}
-	n.model = resolver(home, model, key)
+	hide := secretsOf(home)
+	n.model = resolver(home, model, key, hide)
 	walls := confiner(home)
 	c, err := settings(home) // what is wrong with it is told by the toolbox
-	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, PrivateHosts: c.Fetch.PrivateHosts, IsDetach: func(err error) bool {
+	builtin := tools.Builtin(tools.Options{StateDir: home, Mask: hide.mask, Own: ownPlaces(), Sandbox: walls, PrivateHosts: c.Fetch.PrivateHosts, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Confiner: walls, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},
 		Drivers: informed(n, drivers(st, builtin, n.model, n.prompt)), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
-		Env: env, Now: now, NewID: newID, Log: n.log,
+		Mask: hide.mask, Env: env, Now: now, NewID: newID, Log: n.log,
 	}
 	cfg.Environment = tools.Stored(env, key, passedOn(c)...)
 	if err == nil {
@@ -126,7 +127,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 			all := askAll(err)
 			cfg.Rules = func(session.Session) session.Rulebook { return all }
 		}
-		n.box = newBox(home, toolbox.Options{Project: n.projects.servers, Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log,
+		n.box = newBox(home, toolbox.Options{Project: n.projects.servers, Key: key, Instance: row.ID, Store: st, NewID: newID, Log: n.log, Mask: hide.mask,
 			Takes: func(ctx context.Context, id session.SessionID) (bool, bool, error) { return n.engine.Takes(ctx, id) },
 			Resolve: func(ctx context.Context, s session.Send, out session.Output) error {
 				return n.engine.Resolve(ctx, s, out)
@@ -145,7 +146,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 }
 
 // resolver finds the model once; a failure is looked at again, because the answer to it is to set something up.
-func resolver(home, name string, key []byte) func() (session.Model, error) {
+func resolver(home, name string, key []byte, hide *secrets) func() (session.Model, error) {
 	var mu sync.Mutex
 	var found session.Model
 	return func() (session.Model, error) {
@@ -159,10 +160,11 @@ func resolver(home, name string, key []byte) func() (session.Model, error) {
 			return nil, err
 		}
 		m, err := provider.Resolve(c)
-		if err == nil {
-			found = m
+		if err != nil {
+			return nil, err
 		}
-		return m, err
+		found = provider.Hidden(m, hide.mask)
+		return found, nil
 	}
 }
 

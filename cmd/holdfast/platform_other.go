@@ -16,6 +16,10 @@ func unsupported() error {
 
 var errHere = errors.New("not available on this system")
 
+const noFollow = 0
+
+func silently(*os.File, func() error) error { return errHere }
+
 func freeSpace(string) (uint64, error) { return 0, errHere }
 
 func takeStdout() (*os.File, error) { return nil, errHere }

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +13,35 @@ import (
 
 // unsupported says what is missing on this system; nothing.
 func unsupported() error { return nil }
+
+// noFollow keeps a link from leading a file of ours elsewhere.
+const noFollow = unix.O_NOFOLLOW
+
+// silently reads with the terminal's echo off.
+func silently(f *os.File, read func() error) error {
+	fd := int(f.Fd())
+	old, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return os.NewSyscallError("look at the terminal", err)
+	}
+	quiet := *old
+	quiet.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(fd, setTermios, &quiet); err != nil {
+		return os.NewSyscallError("switch the echo off", err)
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	defer signal.Stop(stop)
+	done := make(chan error, 1)
+	go func() { done <- read() }() // ends with its line, or with the process
+	defer func() { _ = unix.IoctlSetTermios(fd, setTermios, old) }()
+	select {
+	case err := <-done:
+		return err
+	case <-stop:
+		return errors.New("interrupted; nothing was changed")
+	}
+}
 
 // freeSpace is how many bytes a folder's disk has left for us.
 func freeSpace(dir string) (uint64, error) {

@@ -43,7 +43,7 @@ func sessionsDiff() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e := session.NewEngine(session.Config{Store: c.st, Passive: true, Workspace: worktree.New(c.home)})
+			e := session.NewEngine(session.Config{Store: c.st, Passive: true, Workspace: worktree.New(c.home), Mask: secretsOf(c.home).mask})
 			v, err := e.Diff(ctx, session.SessionID(id), number)
 			if err != nil {
 				return err

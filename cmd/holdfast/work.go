@@ -36,16 +36,16 @@ func workCommand(model *string) *cobra.Command {
 // work executes until nothing goes on by itself, or until a signal.
 func work(cmd *cobra.Command, model string, watch, asJSON bool) (err error) {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	wanted, err := checkModel(model)
+	home, err := homeDir()
+	if err != nil {
+		return err
+	}
+	wanted, err := modelConfig(home, model, nil)
 	if err != nil {
 		return err
 	}
 	if _, err := provider.Check(wanted); err != nil {
 		return err // before anything is taken over
-	}
-	home, err := homeDir()
-	if err != nil {
-		return err
 	}
 	log, logFile := openLog(home)
 	defer func() { _ = logFile.Close() }()

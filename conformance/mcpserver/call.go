@@ -56,6 +56,14 @@ func block() {
 	}
 }
 
+func quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
 func text(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -136,7 +144,7 @@ func (s *server) slowly(m message, c call, a action, gone <-chan struct{}) {
 	case "progress":
 		for i := range a.N {
 			time.Sleep(20 * time.Millisecond)
-			s.tell("notifications/progress", fmt.Sprintf(`{"progressToken":%s,"progress":%d,"total":%d,"message":"step %d"}`, c.Meta.Token, i+1, a.N, i+1))
+			s.tell("notifications/progress", fmt.Sprintf(`{"progressToken":%s,"progress":%d,"total":%d,"message":%s}`, c.Meta.Token, i+1, a.N, quoted(fmt.Sprintf("step %d%s", i+1, os.Expand(a.Text, os.Getenv)))))
 		}
 		s.answer(m.ID, text("all done"))
 	case "late": // answers only once it was cancelled, and N milliseconds have passed

@@ -8,7 +8,7 @@ import (
 
 // What each layer may use. Imports point downwards:
 //
-//	usage, internal/fault, internal/ident, internal/proc
+//	usage, internal/fault, internal/ident, internal/secret, internal/proc
 //	  ← session
 //	  ← recovery, goals
 //	  ← internal/store, internal/provider, internal/tools, internal/worktree, internal/instance, mcp, acp
@@ -16,7 +16,7 @@ import (
 //
 // Adapters do not import each other, and neither do recovery and goals.
 var (
-	ground  = []string{"usage", "internal/fault", "internal/ident"}
+	ground  = []string{"usage", "internal/fault", "internal/ident", "internal/secret"}
 	domain  = append([]string{"session", "internal/proc", "internal/sandbox"}, ground...)
 	upper   = append([]string{"recovery", "goals"}, domain...)
 	nothing []string
@@ -29,7 +29,8 @@ var layers = map[string][]string{
 	"internal/ident": nothing,
 
 	"internal/picture": nothing,
-	"internal/proc":    {"internal/fault", "internal/ident", "internal/sandbox"},
+	"internal/proc":    {"internal/fault", "internal/ident", "internal/sandbox", "internal/secret"},
+	"internal/secret":  nothing,
 
 	"internal/proc/early": {"internal/proc"},
 
@@ -47,12 +48,13 @@ var layers = map[string][]string{
 	"internal/worktree": domain,
 	"internal/instance": ground,
 	"internal/config":   ground,
+	"internal/keys":     ground,
 
 	"internal/instructions": nothing,
 
 	"acp":         append([]string{"acp/rpc", "acp/v1", "acp/v2", "internal/picture"}, upper...),
 	"mcp":         upper,
-	"mcp/client":  {"internal/ident", "internal/fault"}, // one external server and its wire; knows nothing of sessions
+	"mcp/client":  {"internal/ident", "internal/fault", "internal/secret"}, // one external server and its wire; knows nothing of sessions
 	"mcp/toolbox": append([]string{"mcp/client", "internal/picture"}, domain...),
 	"mcp/server":  upper,
 

@@ -41,6 +41,9 @@ func listen(path string) (*net.UnixConn, error) {
 	if len(path) > longestPath() {
 		return nil, fmt.Errorf("the path of the socket has %d bytes, %d is the most", len(path), longestPath())
 	}
+	if !ours(path) {
+		return nil, errors.New("a file of another user is where the socket should be")
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove an old socket: %w", err)
 	}
@@ -52,18 +55,24 @@ func listen(path string) (*net.UnixConn, error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("protect the socket: %w", err), conn.Close())
 	}
+	if err := askWho(conn); err != nil {
+		return nil, errors.Join(fmt.Errorf("ask for credentials: %w", err), conn.Close())
+	}
 	return conn, nil
 }
 
-// hear turns datagrams into rings until the socket is closed. What they say does not matter.
+// hear turns datagrams of this user into rings until the socket is closed. What they say does not matter.
 func (b *bell) hear() {
 	defer close(b.done)
-	buf := make([]byte, 16)
+	buf, who := make([]byte, 16), make([]byte, 128)
 	for {
-		if _, err := b.conn.Read(buf); err != nil {
+		_, n, _, _, err := b.conn.ReadMsgUnix(buf, who)
+		if err != nil {
 			return
 		}
-		b.local()
+		if fromUs(who[:n]) {
+			b.local()
+		}
 	}
 }
 
@@ -76,7 +85,7 @@ func (b *bell) local() {
 
 // send rings at another socket. A full queue means that rings are waiting there anyway.
 func (b *bell) send(path string) {
-	if b.conn == nil || len(path) > longestPath() {
+	if b.conn == nil || len(path) > longestPath() || !ours(path) {
 		return
 	}
 	raw, err := b.conn.SyscallConn()

@@ -322,7 +322,7 @@ func TestMain_WithoutTheLockRunsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = other.Close() }()
-	env, err := unnamed(dir, nil)
+	env, err := unnamed(dir, handed{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"holdfast/internal/ident"
+	"holdfast/internal/secret"
 )
 
 // Handle is a command, running or not. It holds nothing open: any process may have one.
-type Handle struct{ dir string }
+type Handle struct {
+	dir  string
+	mask *secret.Masker // of those who read its output
+}
 
 // Open returns the command of a folder, as another process left it. The folder need not exist: then nothing was started.
 func Open(dir string) *Handle {

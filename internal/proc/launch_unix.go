@@ -57,7 +57,7 @@ func Start(spec Spec) (*Handle, error) {
 	}
 	point("proc.spec")
 	h := &Handle{dir: dir}
-	if err := launch(dir, spec.Env, lock); err != nil {
+	if err := launch(dir, handed{spec.Env, spec.Hide}, lock); err != nil {
 		_ = lock.Close()
 		if s, serr := h.State(); serr == nil && s.Verdict == NotStarted {
 			return nil, err
@@ -91,13 +91,13 @@ func claim(dir string) (*os.File, error) {
 }
 
 // launch starts the supervisor through a shell that ends at once, so that the supervisor's parent is not us.
-func launch(dir string, env []string, lock *os.File) error {
+func launch(dir string, h handed, lock *os.File) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("open the null device: %w", err)
 	}
 	defer func() { _ = null.Close() }()
-	vars, err := unnamed(dir, env)
+	vars, err := unnamed(dir, h)
 	if err != nil {
 		return err
 	}
@@ -129,9 +129,15 @@ func launch(dir string, env []string, lock *os.File) error {
 	return nil
 }
 
+// handed is what a supervisor is given beside the spec, because it may be secret.
+type handed struct {
+	Env  []string `json:"env"`
+	Hide []string `json:"hide,omitempty"`
+}
+
 // unnamed hands an environment over in a file that has lost its name, so that its values are never found on the disk.
-func unnamed(dir string, env []string) (*os.File, error) {
-	b, err := json.Marshal(env)
+func unnamed(dir string, h handed) (*os.File, error) {
+	b, err := json.Marshal(h)
 	if err != nil {
 		return nil, fmt.Errorf("encode the environment: %w", err)
 	}

@@ -3,12 +3,17 @@ package proc
 import (
 	"context"
 	"errors"
+
+	"holdfast/internal/secret"
 )
 
 var errWindows = errors.New("supervised commands are not available on Windows")
 
 // Handle is a command.
-type Handle struct{ dir string }
+type Handle struct {
+	dir  string
+	mask *secret.Masker // of those who read its output
+}
 
 // Main never handles anything here.
 func Main([]string) bool { return false }

@@ -20,6 +20,8 @@ type Spec struct {
 	Terminal bool
 	// OwnNetwork puts the command into a user and network namespace of its own, as the wrapper of a confined command asks for.
 	OwnNetwork bool
+	// Hide are values that the output file must not keep. They go to the supervisor as the environment does, never through a named file.
+	Hide []string
 }
 
 func (s Spec) check() error {

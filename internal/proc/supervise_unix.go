@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"holdfast/internal/ident"
+	"holdfast/internal/secret"
 )
 
 // hidden is the argument that makes this binary a supervisor.
@@ -43,10 +44,11 @@ func supervise(dir string) error {
 	if ok, err := take(dir, "spec", &s.spec); err != nil || !ok {
 		return errors.Join(err, os.ErrNotExist)
 	}
-	var err error
-	if s.env, err = environment(); err != nil {
+	h, err := environment()
+	if err != nil {
 		return err
 	}
+	s.env, s.blanker.mask = h.Env, secret.New(h.Hide...)
 	if s.receipt, err = reserve(dir); err != nil {
 		return err
 	}
@@ -99,26 +101,27 @@ func listen(term, child chan os.Signal) {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 }
 
-// environment reads what the command gets, and gives us its search path.
-func environment() ([]string, error) {
+// environment reads what the command gets and what its output must not keep, and gives us its search path.
+func environment() (handed, error) {
 	f := os.NewFile(envFD, "environment")
 	if f == nil {
-		return nil, errors.New("read the environment: there is none")
+		return handed{}, errors.New("read the environment: there is none")
 	}
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<30))
 	if err != nil {
-		return nil, fmt.Errorf("read the environment: %w", err)
+		return handed{}, fmt.Errorf("read the environment: %w", err)
 	}
-	var env []string
-	if err := json.Unmarshal(b, &env); err != nil {
-		return nil, fmt.Errorf("read the environment: %w", err)
+	var h handed
+	if err := json.Unmarshal(b, &h); err != nil {
+		return handed{}, fmt.Errorf("read the environment: %w", err)
 	}
 	os.Clearenv()
-	if err := os.Setenv("PATH", lookup(env, "PATH")); err != nil {
-		return nil, fmt.Errorf("set the search path: %w", err)
+	if err := os.Setenv("PATH", lookup(h.Env, "PATH")); err != nil {
+		return handed{}, fmt.Errorf("set the search path: %w", err)
 	}
-	return append([]string{}, env...), nil // never nil: that would mean ours
+	h.Env = append([]string{}, h.Env...) // never nil: that would mean ours
+	return h, nil
 }
 
 // reserved is the space set aside for a receipt; see encodeReceipt.

@@ -24,6 +24,7 @@ type supervisor struct {
 	dir     string
 	spec    record
 	env     []string
+	blanker blanker
 	receipt *os.File // its space is set aside
 	out     *os.File
 	term    chan os.Signal
@@ -194,9 +195,10 @@ func (s *supervisor) watch() string {
 			return s.end(cause)
 		case <-look:
 			size := s.size()
-			if size > s.spec.OutputCap {
+			if size > s.spec.OutputCap { // before anything that takes time: the command goes on meanwhile
 				return s.end(CauseOutputCap)
 			}
+			s.blanker.blank(path(s.dir, "out"), min(size, s.blanker.done+atOnce), false)
 			if pause = min(2*pause, capIdle); size != last {
 				pause = capBusy
 			}
@@ -220,6 +222,7 @@ func (s *supervisor) size() int64 {
 func (s *supervisor) finish(r Result) error {
 	s.drain()
 	r.Ended, r.OutputBytes = time.Now().UTC(), s.size()
+	s.blanker.rest(path(s.dir, "out"), r.OutputBytes, s.spec.OutputCap)
 	if r.OutputBytes > 0 {
 		_ = s.out.Sync() // the receipt tells how long the output is; if this fails a reader sees that some is missing
 	}

@@ -29,7 +29,7 @@ func (h *Handle) Output(limit int, digest bool) (View, error) {
 	}
 	defer func() { _ = f.Close() }()
 	v := View{Total: total}
-	if err := v.read(f, max(limit, 0)); err != nil {
+	if err := v.read(h.clean(f, total, true), max(limit, 0)); err != nil {
 		return v, err
 	}
 	if digest {
@@ -58,7 +58,28 @@ func (h *Handle) OutputFrom(offset int64, limit int, whole bool) (View, error) {
 		}
 		v.Total -= int64(partial(last))
 	}
-	return v, v.read(f, max(limit, 0))
+	r := h.clean(f, total, whole)
+	if !whole {
+		if v.Total, err = r.decided(v.From, v.Total); err != nil {
+			return v, err
+		}
+	}
+	return v, v.read(r, max(limit, 0))
+}
+
+// Live is Output of a command that runs: what may be the beginning of a secret at its end is left out.
+func (h *Handle) Live(limit int) (View, error) {
+	f, total, err := h.output()
+	if f == nil || err != nil {
+		return View{}, err
+	}
+	defer func() { _ = f.Close() }()
+	r := h.clean(f, total, false)
+	v := View{}
+	if v.Total, err = r.decided(0, total); err != nil {
+		return v, err
+	}
+	return v, v.read(r, max(limit, 0))
 }
 
 // output opens the output; a nil file says that there is none yet.

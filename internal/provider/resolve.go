@@ -59,7 +59,7 @@ func Resolve(c Config) (session.Model, error) {
 		case isSet(c, "ANTHROPIC_API_KEY"):
 			name = DefaultAnthropic
 		default:
-			return nil, &NotConfiguredError{"No model is configured: set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model with HOLDFAST_MODEL " +
+			return nil, &NotConfiguredError{"No model is configured: run 'holdfast setup' in a terminal, set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model with HOLDFAST_MODEL " +
 				"or --model (openai/NAME, anthropic/NAME or scripted/FILE)."}
 		}
 	}
@@ -139,7 +139,7 @@ func resolveEndpoint(c Config, kind, name, owner, base string, open func(Endpoin
 		return nil, fmt.Errorf("%s_API_KEY holds white space or control characters", owner)
 	}
 	if key == "" && !isLoopback(u) {
-		return nil, &NotConfiguredError{fmt.Sprintf("The model %s/%s needs a key: set %s_API_KEY, or %s_BASE_URL to a server on this machine.",
+		return nil, &NotConfiguredError{fmt.Sprintf("The model %s/%s needs a key: run 'holdfast setup' in a terminal, set %s_API_KEY, or %s_BASE_URL to a server on this machine.",
 			kind, name, owner, owner)}
 	}
 	blind, err := textOnly(name, c.Getenv("HOLDFAST_IMAGES"))

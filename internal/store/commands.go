@@ -10,7 +10,7 @@ const insertCommand = `INSERT INTO commands (id, session, kind, ref, body, insta
 
 // InsertCommand stores an accepted control.
 func (t *Tx) InsertCommand(c session.Command) error {
-	body := string(c.Body)
+	body := t.raw(c.Body)
 	if body == "" {
 		body = "{}"
 	}

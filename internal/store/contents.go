@@ -1,12 +1,16 @@
 package store
 
-import "holdfast/session"
+import (
+	"holdfast/internal/secret"
+	"holdfast/session"
+)
 
 const insertContent = `INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING`
 
-// apart stores the large texts of a plan under their digests and returns the plan as the journal holds it.
+// apart stores the large texts of a plan under their digests, without secrets, and returns the plan as the journal holds it. A digest stays
+// that of the content as it was: it decides, and the text is only shown.
 func (t *Tx) apart(p session.Plan) (session.Plan, error) {
-	p, texts := p.Apart()
+	p, texts := secret.Hide(t.mask, p).Apart()
 	for digest, text := range texts {
 		if _, err := t.exec("keep a content", insertContent, digest, []byte(text)); err != nil {
 			return p, err

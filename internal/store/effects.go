@@ -19,7 +19,7 @@ func (t *Tx) InsertEffect(e session.Effect) error {
 		return err
 	}
 	_, err = t.exec("insert effect", insertEffect, e.ID, e.Session, e.Run, e.Attempt, e.Item, e.Tool, e.Version, e.Class, e.ArgsDigest, e.State,
-		e.Fact, enc(plan), e.Dir, ms(e.PlannedAt))
+		e.Fact, enc(t, plan), e.Dir, ms(e.PlannedAt))
 	return err
 }
 
@@ -37,7 +37,7 @@ func (t *Tx) UpdateEffect(e session.Effect) error {
 	if err != nil {
 		return err
 	}
-	return t.one("update effect", updateEffect, e.Attempt, e.Version, e.Class, e.State, e.Fact, enc(plan), e.Dir, e.ResultDigest, code,
+	return t.one("update effect", updateEffect, e.Attempt, e.Version, e.Class, e.State, e.Fact, enc(t, plan), e.Dir, e.ResultDigest, code,
 		e.SettledBy, e.Note, ms(e.DispatchedAt), ms(e.SettledAt), e.SettledSeq, e.Lookup, e.ID, e.Broken != session.CodeNone)
 }
 
@@ -91,8 +91,8 @@ const insertApproval = `INSERT INTO approvals (id, session, run, effect, binding
 
 // InsertApproval stores a question and announces it.
 func (t *Tx) InsertApproval(a session.Approval) error {
-	if _, err := t.exec("insert approval", insertApproval, a.ID, a.Session, a.Run, a.Effect, a.Binding, enc(append([]session.EffectID{}, a.Unknown...)),
-		a.Always, a.State, ms(a.AskedAt), a.Question, enc(append([]string{}, a.Choices...))); err != nil {
+	if _, err := t.exec("insert approval", insertApproval, a.ID, a.Session, a.Run, a.Effect, a.Binding, enc(t, append([]session.EffectID{}, a.Unknown...)),
+		a.Always, a.State, ms(a.AskedAt), a.Question, enc(t, append([]string{}, a.Choices...))); err != nil {
 		return err
 	}
 	_, err := t.Announce(a.Session, session.EventApproval, string(a.ID), a.AskedAt)

@@ -102,7 +102,7 @@ func (t *Tx) Erase(id session.SessionID, now time.Time) error {
 			others[d] = true
 		}
 	}
-	if _, err := t.exec("store what is left of a session", insertErasure, id, enc(left), ms(now)); err != nil {
+	if _, err := t.exec("store what is left of a session", insertErasure, id, enc(t, left), ms(now)); err != nil {
 		return err
 	}
 	for _, query := range eraseRows {

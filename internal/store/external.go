@@ -53,8 +53,8 @@ func (t *Tx) PutServers(id session.SessionID, servers []session.ServerDef) error
 		return err
 	}
 	for i, s := range servers {
-		if _, err := t.exec("insert server", insertServer, id, s.Name, i, s.Command, enc(append([]string{}, s.Args...)), enc(append([]string{}, s.Env...)),
-			s.Digest, enc(s.Tools)); err != nil {
+		if _, err := t.exec("insert server", insertServer, id, s.Name, i, s.Command, enc(t, append([]string{}, s.Args...)), enc(t, append([]string{}, s.Env...)),
+			s.Digest, enc(t, s.Tools)); err != nil {
 			return err
 		}
 	}

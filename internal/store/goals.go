@@ -14,7 +14,7 @@ const insertGoal = `INSERT INTO goals (id, session, run, revision, control_versi
 
 // InsertGoal stores a new Goal and announces it.
 func (t *Tx) InsertGoal(g goals.Goal) error {
-	if _, err := t.exec("insert goal", insertGoal, g.ID, g.Session, g.Run, g.Revision, g.ControlVersion, g.Objective, g.Status, enc(append([]goals.Grant{}, g.Grants...)),
+	if _, err := t.exec("insert goal", insertGoal, g.ID, g.Session, g.Run, g.Revision, g.ControlVersion, g.Objective, g.Status, enc(t, append([]goals.Grant{}, g.Grants...)),
 		g.IdempotencyKey, ms(g.CreatedAt), ms(g.UpdatedAt)); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ const putRequirement = `INSERT INTO requirements (goal, revision, id, ord, kind,
 func (t *Tx) PutRequirements(goal string, revision int64, reqs []goals.Requirement) error {
 	for i, q := range reqs {
 		if _, err := t.exec("store requirement", putRequirement, goal, revision, q.ID, i, q.Kind, q.Text, q.Command, q.Path, q.Pattern, q.Result, q.Reason,
-			enc(append([]string{}, q.Evidence...)), q.JudgedBy); err != nil {
+			enc(t, append([]string{}, q.Evidence...)), q.JudgedBy); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func prepareHome(path string, fsType func(string) (string, error)) (home, error)
 	if err := os.Chmod(h.run(), 0o700); err != nil {
 		return "", unwritable(err)
 	}
-	return h, nil
+	return h, h.private()
 }
 
 // refuseNetwork keeps the store off file systems on which file locks outlive their holder or do not exclude at all.

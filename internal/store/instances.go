@@ -57,7 +57,7 @@ const attach = `INSERT INTO attachments (instance, session, client, profile, att
 
 // Attach records that a client of the instance has the session open.
 func (t *Tx) Attach(a session.Attachment) error {
-	_, err := t.exec("attach", attach, a.Instance, a.Session, enc(a.Client), enc(a.Profile), ms(a.At))
+	_, err := t.exec("attach", attach, a.Instance, a.Session, enc(t, a.Client), enc(t, a.Profile), ms(a.At))
 	return err
 }
 
@@ -81,7 +81,7 @@ const putEnvironment = `INSERT INTO environments (digest, vars, at) VALUES (?, ?
 
 // PutEnvironment stores an environment unless it is there.
 func (t *Tx) PutEnvironment(e session.Environment, now time.Time) error {
-	_, err := t.exec("store an environment", putEnvironment, e.Digest, enc(e.Vars), ms(now))
+	_, err := t.exec("store an environment", putEnvironment, e.Digest, enc(t, e.Vars), ms(now))
 	return err
 }
 

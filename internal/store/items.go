@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -21,7 +22,7 @@ func (t *Tx) InsertItem(i *session.Item) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec("insert item", insertItem, i.ID, i.Session, i.Seq, i.Thread, i.Run, i.Attempt, i.Kind, i.State, enc(body), ms(i.CreatedAt))
+	_, err = t.exec("insert item", insertItem, i.ID, i.Session, i.Seq, i.Thread, i.Run, i.Attempt, i.Kind, i.State, enc(t, body), ms(i.CreatedAt))
 	return err
 }
 
@@ -33,7 +34,7 @@ func (t *Tx) UpdateItem(i session.Item, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := t.one("update item", updateItem, i.State, enc(body), i.ID, i.Broken != session.CodeNone); err != nil {
+	if err := t.one("update item", updateItem, i.State, enc(t, body), i.ID, i.Broken != session.CodeNone); err != nil {
 		return err
 	}
 	_, err = t.Announce(i.Session, session.EventItem, string(i.ID), now)
@@ -109,7 +110,7 @@ func (t *Tx) short(b session.ItemBody) (session.ItemBody, error) {
 	if err := t.KeepImages(b.NewImages()); err != nil {
 		return b, err
 	}
-	b, digest, text := b.Apart()
+	b, digest, text := secret.Hide(t.mask, b).Apart()
 	if digest == "" {
 		return b, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"holdfast/internal/fault"
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -29,6 +30,8 @@ type Options struct {
 	Condition func(session.InstanceRow) session.Condition
 	// OnBusy is called once per wait when one process has held the gate for two seconds; it must not block.
 	OnBusy func(pid int, since time.Time)
+	// Mask hides secrets in everything that is stored; nil knows no values.
+	Mask *secret.Masker
 	// Reading opens a store that is only looked at. While another process keeps the gate, an existing one is opened without it; every
 	// Commit then fails with that *BusyError.
 	Reading bool

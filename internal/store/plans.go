@@ -12,7 +12,7 @@ const putPlan = `INSERT INTO plans (session, entries, at) VALUES (?, ?, ?)
 
 // PutPlan replaces the plan of a session and announces it.
 func (t *Tx) PutPlan(id session.SessionID, plan []session.PlanEntry, now time.Time) error {
-	if _, err := t.exec("store the plan", putPlan, id, enc(append([]session.PlanEntry{}, plan...)), ms(now)); err != nil {
+	if _, err := t.exec("store the plan", putPlan, id, enc(t, append([]session.PlanEntry{}, plan...)), ms(now)); err != nil {
 		return err
 	}
 	_, err := t.Announce(id, session.EventSession, string(id), now)

@@ -14,7 +14,7 @@ const insertRun = `INSERT INTO runs (id, session, kind, ord, desired, phase, rea
 // InsertRun stores accepted work after everything accepted before, and announces it.
 func (t *Tx) InsertRun(r session.Run) error {
 	if _, err := t.exec("insert run", insertRun, r.ID, r.Session, r.Kind, r.Desired, r.Phase, r.ReasonCode, r.Reason, r.ControlVersion,
-		r.Goal, r.Revision, string(r.Input), ms(r.CreatedAt), enc(r.Profile), r.Client); err != nil {
+		r.Goal, r.Revision, t.raw(r.Input), ms(r.CreatedAt), enc(t, r.Profile), r.Client); err != nil {
 		return err
 	}
 	_, err := t.Announce(r.Session, session.EventRun, string(r.ID), r.CreatedAt)
@@ -63,8 +63,8 @@ const updateRun = `UPDATE runs SET desired = ?, phase = ?, stop_reason = ?, reas
 // UpdateRun writes a run and announces it.
 func (t *Tx) UpdateRun(r session.Run, now time.Time) error {
 	if err := t.one("update run", updateRun, r.Desired, r.Phase, r.StopReason, r.ReasonCode, r.Reason, r.ControlVersion, r.Revision,
-		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), r.RetryWait.Milliseconds(), ms(r.EndedAt), string(r.Input), r.Redo, r.Left,
-		enc(r.Profile), r.Client, r.ID); err != nil {
+		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), r.RetryWait.Milliseconds(), ms(r.EndedAt), t.raw(r.Input), r.Redo, r.Left,
+		enc(t, r.Profile), r.Client, r.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(r.Session, session.EventRun, string(r.ID), now)

@@ -14,7 +14,7 @@ const insertSession = `INSERT INTO sessions
 
 // InsertSession stores a new session with its first owner.
 func (t *Tx) InsertSession(s session.Session) error {
-	_, err := t.exec("insert session", insertSession, s.ID, s.Cwd, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile),
+	_, err := t.exec("insert session", insertSession, s.ID, s.Cwd, enc(t, s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile),
 		s.Owner, s.Generation, s.Closed, ms(s.CreatedAt), ms(s.UpdatedAt), s.WorkTree)
 	t.trace.note("create", s.ID, s.Owner, s.Generation, false)
 	return err
@@ -71,7 +71,7 @@ func (t *Tx) UpdateSession(s session.Session) error {
 		if err := t.one("update session", updateBrokenSession, s.Closed, ms(s.UpdatedAt), s.ID); err != nil {
 			return err
 		}
-	} else if err := t.one("update session", updateSession, enc(s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(s.Profile), s.Closed,
+	} else if err := t.one("update session", updateSession, enc(t, s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile), s.Closed,
 		ms(s.UpdatedAt), s.Recovery, s.ID); err != nil {
 		return err
 	}

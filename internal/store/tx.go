@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -19,7 +20,7 @@ func (s Store) Commit(ctx context.Context, point string, fn func(session.Tx) err
 	t := traceBegin()
 	err := s.DB.Commit(ctx, point, func(tx *sql.Tx) error {
 		t = traceBegin() // the wait for the gate is no part of it
-		err := fn(&Tx{tx: tx, dead: s.DB.o.Dead, condition: s.DB.o.Condition, trace: t})
+		err := fn(&Tx{tx: tx, dead: s.DB.o.Dead, condition: s.DB.o.Condition, mask: s.DB.o.Mask, trace: t})
 		if err == nil {
 			t.commits(point)
 		}
@@ -31,7 +32,9 @@ func (s Store) Commit(ctx context.Context, point string, fn func(session.Tx) err
 
 // Read runs fn in a read transaction; rows are copied out before it returns.
 func (s Store) Read(ctx context.Context, fn func(session.Tx) error) error {
-	return s.DB.Read(ctx, func(tx *sql.Tx) error { return fn(&Tx{tx: tx, dead: s.DB.o.Dead, condition: s.DB.o.Condition}) })
+	return s.DB.Read(ctx, func(tx *sql.Tx) error {
+		return fn(&Tx{tx: tx, dead: s.DB.o.Dead, condition: s.DB.o.Condition, mask: s.DB.o.Mask})
+	})
 }
 
 // Tx implements session.Tx and goals.Tx. It is valid only inside the function it was given to.
@@ -40,6 +43,7 @@ type Tx struct {
 	dead func(session.InstanceRow) bool
 	// condition is what is known of a process beyond that.
 	condition func(session.InstanceRow) session.Condition
+	mask      *secret.Masker
 	trace     *trace
 }
 
@@ -56,7 +60,7 @@ func (t *Tx) one(what, query string, args ...any) error {
 }
 
 func (t *Tx) exec(what, query string, args ...any) (int64, error) {
-	res, err := t.tx.Exec(query, args...)
+	res, err := t.tx.Exec(query, t.hidden(args)...)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)
 	}
@@ -65,7 +69,7 @@ func (t *Tx) exec(what, query string, args ...any) (int64, error) {
 
 // get reads the one row of a query with scan.
 func get[T any](t *Tx, what string, scan func(scanner) (T, error), query string, args ...any) (T, error) {
-	v, err := scan(t.tx.QueryRow(query, args...))
+	v, err := scan(t.tx.QueryRow(query, t.hidden(args)...))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = session.ErrNotFound
 	}
@@ -77,7 +81,7 @@ func get[T any](t *Tx, what string, scan func(scanner) (T, error), query string,
 
 // list reads every row of a query with scan.
 func list[T any](t *Tx, what string, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := t.tx.Query(query, args...)
+	rows, err := t.tx.Query(query, t.hidden(args)...)
 	if err != nil {
 		return nil, unusable(what, "", fmt.Errorf("%s: %w", what, err))
 	}
@@ -117,12 +121,40 @@ func at(v int64) time.Time {
 	return time.UnixMilli(v).UTC()
 }
 
-func enc(v any) string {
-	b, err := json.Marshal(v)
+// encoded is JSON whose texts are masked already.
+type encoded string
+
+// enc encodes a value without the secrets in its texts.
+func enc[T any](t *Tx, v T) encoded {
+	b, err := json.Marshal(secret.Hide(t.mask, v))
 	if err != nil {
 		panic(fmt.Sprintf("store: encode %T: %v", v, err))
 	}
-	return string(b)
+	return encoded(b)
+}
+
+// raw is JSON from outside without the secrets in its texts.
+func (t *Tx) raw(b []byte) encoded { return encoded(t.mask.JSON(b)) }
+
+// hidden masks what is text among the arguments of a statement. Queries get the same, so that what was stored is found again.
+func (t *Tx) hidden(args []any) []any {
+	var out []any
+	for i, a := range args {
+		s, ok := a.(string)
+		if !ok {
+			continue
+		}
+		if m := t.mask.Text(s); m != s {
+			if out == nil {
+				out = append([]any{}, args...)
+			}
+			out[i] = m
+		}
+	}
+	if out == nil {
+		return args
+	}
+	return out
 }
 
 func dec(s string, v any) error {

@@ -34,7 +34,7 @@ const insertUndo = `INSERT INTO undos (id, session, number, kind, run, turn, of,
 
 // InsertUndo stores a step that puts files back and gives it its number.
 func (t *Tx) InsertUndo(u *session.Undo) error {
-	if _, err := t.exec("insert undo", insertUndo, u.ID, u.Session, u.Kind, u.Run, u.Turn, u.Of, u.Saved, enc(u.Paths), u.State, u.Instance,
+	if _, err := t.exec("insert undo", insertUndo, u.ID, u.Session, u.Kind, u.Run, u.Turn, u.Of, u.Saved, enc(t, u.Paths), u.State, u.Instance,
 		ms(u.At)); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ const updateUndo = `UPDATE undos SET paths = ?, state = ?, settled_at = ?, insta
 
 // UpdateUndo settles a step, or gives it to another process; a settled one is never changed.
 func (t *Tx) UpdateUndo(u session.Undo) error {
-	return t.one("update undo", updateUndo, enc(u.Paths), u.State, ms(u.SettledAt), u.Instance, u.ID)
+	return t.one("update undo", updateUndo, enc(t, u.Paths), u.State, ms(u.SettledAt), u.Instance, u.ID)
 }
 
 const undoColumns = `SELECT id, session, number, kind, run, turn, of, saved, paths, state, instance, at, settled_at FROM undos`

@@ -162,7 +162,7 @@ func (t outputTool) Run(ctx context.Context, env session.ToolEnv, pl session.Pla
 	if in.Offset != nil {
 		from = *in.Offset
 	}
-	h := proc.Open(b.Dir)
+	h := t.o.command(b.Dir)
 	if err := t.await(ctx, b.Dir, from, time.Duration(in.WaitSeconds)*time.Second, progress); err != nil {
 		return session.Output{}, err
 	}
@@ -191,12 +191,12 @@ func (t outputTool) Run(ctx context.Context, env session.ToolEnv, pl session.Pla
 }
 
 // await waits until there is something behind the offset, the command has ended, or the time is over.
-func (outputTool) await(ctx context.Context, dir string, from int64, limit time.Duration, progress func(session.Output)) error {
+func (t outputTool) await(ctx context.Context, dir string, from int64, limit time.Duration, progress func(session.Output)) error {
 	began := time.Now()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for shown := began; time.Since(began) < limit; {
-		v, err := proc.Open(dir).OutputFrom(from, 0, false)
+		v, err := t.o.command(dir).OutputFrom(from, 0, false)
 		if err != nil {
 			return err
 		}

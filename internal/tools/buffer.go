@@ -27,7 +27,7 @@ func editorText(ctx context.Context, env session.ToolEnv, p place) (string, bool
 }
 
 // unsavedFile shows a file that is in the editor only.
-func unsavedFile(ctx context.Context, env session.ToolEnv, p place, in readArgs) (session.Output, bool) {
+func (o Options) unsavedFile(ctx context.Context, env session.ToolEnv, p place, in readArgs) (session.Output, bool) {
 	if in.From == fromDisk {
 		return session.Output{}, false
 	}
@@ -35,7 +35,7 @@ func unsavedFile(ctx context.Context, env session.ToolEnv, p place, in readArgs)
 	if !ok || text == "" {
 		return session.Output{}, false
 	}
-	page := newPage(in)
+	page := o.newPage(in)
 	_ = page.scan(strings.NewReader(text), true) // a text in memory is always read
 	return session.Output{Text: page.told("the editor's text; the file is not on disk", true)}, true
 }
@@ -43,7 +43,7 @@ func unsavedFile(ctx context.Context, env session.ToolEnv, p place, in readArgs)
 // unlike shows the editor's text of a file that holds another. It names no version: nothing may replace the file on the strength of it. Who
 // wants to write reads the file itself first.
 func (r *reading) unlike(disk *page) session.Output {
-	p := newPage(r.in)
+	p := r.o.newPage(r.in)
 	_ = p.scan(strings.NewReader(r.editor), true) // a text in memory is always read
 	const what = "the editor's text. The file on disk differs: the user has not saved, or the editor has not noticed a change. " +
 		"Read with from \"disk\" before you write this file"

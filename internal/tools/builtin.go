@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"holdfast/internal/proc"
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -21,7 +23,12 @@ type Options struct {
 	IsDetach func(error) bool
 	// Sandbox confines the commands whose plan says so; nil where nothing does.
 	Sandbox *Sandbox
+	// Mask hides secrets in what is read; nil knows no values.
+	Mask *secret.Masker
 }
+
+// command is a command whose output is read without secrets.
+func (o Options) command(dir string) *proc.Handle { return proc.Open(dir).Masking(o.Mask) }
 
 func (o Options) letsGo(cause error) bool {
 	if o.IsDetach != nil {

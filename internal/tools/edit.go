@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -18,6 +19,8 @@ type replacement struct {
 	Old        *string `json:"old"`
 	New        *string `json:"new"`
 	ReplaceAll bool    `json:"replace_all,omitempty"`
+
+	mask *secret.Masker // of what an error shows
 }
 
 type editTool struct{ writer }
@@ -63,6 +66,7 @@ func (t editTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan,
 		case strings.ContainsRune(*e.New, 0):
 			return session.Plan{}, failf("Edit %d of %s holds a NUL character; only text is written here. Nothing was changed.", i+1, in.Path)
 		}
+		e.mask = t.o.Mask
 		if text, at, err = e.apply(text); err != nil {
 			return session.Plan{}, failf("Edit %d of %s: %v. Nothing was changed.", i+1, in.Path, err)
 		}

@@ -25,8 +25,8 @@ var (
 	digit      = regexp.MustCompile(`[0-9]`)
 )
 
-// secret tells whether a variable may hold one. To be wrong costs a command that variable in another process; the other way costs the secret.
-func secret(name, value string) bool {
+// mayHoldSecret tells whether a variable may hold one. To be wrong costs a command that variable in another process; the other way costs the secret.
+func mayHoldSecret(name, value string) bool {
 	name = strings.ToUpper(name)
 	if value == "" || slices.Contains(plainNames, name) {
 		return false
@@ -46,7 +46,7 @@ func Stored(env []string, key []byte, named ...string) session.Environment {
 			continue
 		}
 		v := session.Variable{Name: name, Value: strings.ToValidUTF8(value, "")}
-		if v.Value != value || secret(name, value) || slices.Contains(named, name) { // what is no text could not come back as it was
+		if v.Value != value || mayHoldSecret(name, value) || slices.Contains(named, name) { // what is no text could not come back as it was
 			mac := hmac.New(sha256.New, key)
 			mac.Write([]byte(kv))
 			v = session.Variable{Name: name, Hash: hex.EncodeToString(mac.Sum(nil))}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"holdfast/internal/secret"
 )
 
 const (
@@ -16,6 +18,7 @@ const (
 // fileSearch searches files one after the other, block by block.
 type fileSearch struct {
 	match *match
+	mask  *secret.Masker
 	args  grepArgs
 	most  int // lines that are shown of one file
 	out   *hits
@@ -34,16 +37,29 @@ type fileSearch struct {
 	name       func() string
 }
 
-func newFileSearch(m *match, a grepArgs, most int) *fileSearch {
-	s := &fileSearch{match: m, args: a, most: most, buf: make([]byte, firstRead)}
+func (o Options) newFileSearch(m *match, a grepArgs, most int) *fileSearch {
+	s := &fileSearch{match: m, mask: o.Mask, args: a, most: most, buf: make([]byte, firstRead)}
 	if len(m.must) == 0 {
 		s.dfa = newLineDFA(m.pattern)
 	}
 	return s
 }
 
-// run searches one file and tells whether it is binary, which is not searched. What cannot be read ends it like the end of the file.
-func (s *fileSearch) run(ctx context.Context, r io.Reader, name func() string) (binary bool) {
+// run searches one file and tells whether it is binary, which is not searched. What cannot be read ends it like the end of the file. A file with
+// a match is searched again without its secrets: what is matched is what is shown, so a pattern cannot ask for a secret letter by letter.
+func (s *fileSearch) run(ctx context.Context, f io.ReadSeeker, name func() string) (binary bool) {
+	was := *s.out
+	if binary = s.scan(ctx, f, name); binary || s.out.files == was.files {
+		return binary
+	}
+	*s.out = was
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false
+	}
+	return s.scan(ctx, s.mask.Reader(f), name)
+}
+
+func (s *fileSearch) scan(ctx context.Context, r io.Reader, name func() string) (binary bool) {
 	s.size, s.start, s.line, s.shown, s.after, s.last, s.skip, s.matched, s.label, s.name = 0, 0, 1, 0, 0, false, false, 0, "", name
 	s.more(r)
 	if bytes.IndexByte(s.buf[:min(s.size, firstRead)], 0) >= 0 {

@@ -57,7 +57,7 @@ func (e replacement) apply(raw string) (string, int, error) {
 	}
 	switch n := strings.Count(f.text, old); {
 	case n == 0:
-		return "", 0, fmt.Errorf("the old text does not occur; %s", nearest(f.text, old))
+		return "", 0, fmt.Errorf("the old text does not occur; %s", nearest(e.mask.Text(f.text), old))
 	case n > 1 && !e.ReplaceAll:
 		return "", 0, fmt.Errorf("the old text occurs %d times; give more of what is around it, or set replace_all", n)
 	}

@@ -80,7 +80,7 @@ func FuzzPatch(f *testing.F) {
 			if x.old == "" && x.new == "" {
 				t.Fatalf("a file without a name: %+v", x)
 			}
-			now, _, err := applyHunks(text, x.hunks)
+			now, _, err := applyHunks(text, x.hunks, nil)
 			if err != nil {
 				continue
 			}

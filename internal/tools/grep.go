@@ -177,7 +177,7 @@ func (s *search) one(ctx context.Context) {
 		return
 	}
 	defer func() { _ = f.Close() }()
-	fs := newFileSearch(s.match, s.args, maxMatches)
+	fs := s.o.newFileSearch(s.match, s.args, maxMatches)
 	fs.out = &s.hits[0]
 	if fs.run(ctx, f, func() string { return visibleName(shown(s.env, s.place.abs)) }) {
 		s.note = "\n[binary file; not searched]"
@@ -200,7 +200,7 @@ func (s *search) all(ctx context.Context) (err error) {
 	var wg sync.WaitGroup
 	for range workers() {
 		wg.Go(func() {
-			fs := newFileSearch(s.match, s.args, maxInFile)
+			fs := s.o.newFileSearch(s.match, s.args, maxInFile)
 			name, match := namer(s.env, s.place), matcher(s.args.Glob)
 			for {
 				i := int(next.Add(1)) - 1

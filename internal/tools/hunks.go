@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"holdfast/internal/secret"
 )
 
 // maxOffset is how many lines from where its header says a hunk is looked for, on both sides. All its lines must match there; nothing of the
@@ -11,13 +13,13 @@ import (
 const maxOffset = 1000
 
 // applyHunks applies the hunks of one file to its text and says where one was placed elsewhere than its header says.
-func applyHunks(text string, hunks []hunk) (string, []string, error) {
+func applyHunks(text string, hunks []hunk, mask *secret.Masker) (string, []string, error) {
 	const mark = "\ufeff" // read does not show it, so that most patches do not have it
 	if rest, ok := strings.CutPrefix(text, mark); ok && !marked(hunks, mark) {
-		text, notes, err := applyHunks(rest, hunks)
+		text, notes, err := applyHunks(rest, hunks, mask)
 		return mark + text, notes, err
 	}
-	img := fileImage{lines: splitLines(text)}
+	img := fileImage{lines: splitLines(text), mask: mask}
 	img.done = make([]bool, len(img.lines))
 	var notes []string
 	for i, h := range hunks {
@@ -55,7 +57,8 @@ func splitLines(text string) []string {
 // fileImage is a file on its way from hunk to hunk.
 type fileImage struct {
 	lines []string
-	done  []bool // made or matched by a hunk; no other one matches there
+	mask  *secret.Masker // of what an error shows
+	done  []bool         // made or matched by a hunk; no other one matches there
 }
 
 // find looks for the one place where all old lines of a hunk match, the nearest to where its header says. A hunk that begins at the first
@@ -127,7 +130,7 @@ func (m *fileImage) unfound(h hunk, want int, first, end bool) error {
 	if best > 0 && bestLine > 0 {
 		have := "the end of the file"
 		if bestAt+bestLine-1 < len(m.lines) {
-			have = fmt.Sprintf("%q", clipLine(m.lines[bestAt+bestLine-1]))
+			have = fmt.Sprintf("%q", clipLine(splitLines(m.mask.Text(strings.Join(m.lines, "")))[bestAt+bestLine-1]))
 		}
 		text += fmt.Sprintf(". The nearest is line %d, where %d match; line %d is %s and not %q", bestAt+1, best, bestAt+bestLine, have, clipLine(h.old[bestLine-1]))
 	}

@@ -30,11 +30,11 @@ func searched(t testing.TB, a grepArgs, text string, chopped bool) (out []int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newFileSearch(m, a, 1<<30)
+	s := Options{}.newFileSearch(m, a, 1<<30)
 	s.out = &hits{}
 	var r = bytes.NewReader([]byte(text))
 	if chopped {
-		s.run(context.Background(), iotest.OneByteReader(r), func() string { return "f" })
+		s.scan(context.Background(), iotest.OneByteReader(r), func() string { return "f" })
 	} else {
 		s.run(context.Background(), r, func() string { return "f" })
 	}

@@ -71,11 +71,11 @@ func (r *reading) notebook(ctx context.Context) (session.Output, error) {
 			outs.WriteString(notebookData(o.Data))
 		}
 		if outs.Len() > 0 {
-			fmt.Fprintf(&text, "[output of cell %d]\n%s\n", i+1, session.Shorten(strings.TrimSuffix(outs.String(), "\n"), maxCellOut))
+			fmt.Fprintf(&text, "[output of cell %d]\n%s\n", i+1, session.Shorten(strings.TrimSuffix(r.o.Mask.Text(outs.String()), "\n"), maxCellOut))
 		}
 	}
 	digest := digestOf(b)
-	p := newPage(r.in)
+	p := r.o.newPage(r.in)
 	if err := p.scan(strings.NewReader(text.String()), true); err != nil {
 		return session.Output{}, r.failed(ctx, err)
 	}

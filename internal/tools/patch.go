@@ -134,7 +134,7 @@ func (p *patching) add(f filePatch) error {
 			return failf("%s is neither UTF-8 text nor UTF-16 with a byte-order mark. Use git apply in a command.", f.old)
 		}
 		var notes []string
-		if text, notes, err = applyHunks(text, f.hunks); err != nil {
+		if text, notes, err = applyHunks(text, f.hunks, p.o.Mask); err != nil {
 			return failf("%s: %v.", name(f), err)
 		}
 		for _, n := range notes {

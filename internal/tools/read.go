@@ -78,7 +78,7 @@ func (t readTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan,
 	}
 	f, info, err := p.openFile()
 	if errors.Is(err, fs.ErrNotExist) {
-		if out, ok := unsavedFile(ctx, env, p, in); ok {
+		if out, ok := t.o.unsavedFile(ctx, env, p, in); ok {
 			return out, nil
 		}
 		return session.Output{}, failf("%s does not exist. Use list or glob to find the right path.", visibleName(in.Path))
@@ -93,7 +93,7 @@ func (t readTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan,
 		return session.Output{}, failf("%s cannot be read: %v.", visibleName(in.Path), plainError(err))
 	}
 	head = head[:n]
-	r := &reading{in: in, info: info, all: io.MultiReader(bytes.NewReader(head), f)}
+	r := &reading{o: t.o, in: in, info: info, all: io.MultiReader(bytes.NewReader(head), f)}
 	switch {
 	case picture.Kind(head) != "":
 		return r.image(ctx)
@@ -134,6 +134,7 @@ func (p place) whyNot(err error) error {
 
 // reading is one file that is read.
 type reading struct {
+	o    Options
 	in   readArgs
 	info fs.FileInfo
 	all  io.Reader // from its first byte

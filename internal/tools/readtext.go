@@ -16,12 +16,14 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
 // page is what a reader shows of a text: a range of its lines. Nothing but them is kept in memory.
 type page struct {
 	from, limit int // the first line, and how many
+	mask        *secret.Masker
 	b           strings.Builder
 	last        int // the last line shown
 	lines       int // that were seen
@@ -29,8 +31,8 @@ type page struct {
 	wrong       bool // it holds bytes that are no UTF-8
 }
 
-func newPage(in readArgs) *page {
-	p := &page{from: max(in.Offset, 1), limit: in.Limit}
+func (o Options) newPage(in readArgs) *page {
+	p := &page{mask: o.Mask, from: max(in.Offset, 1), limit: in.Limit}
 	if p.limit == 0 {
 		p.limit = defaultLines
 	}
@@ -61,9 +63,9 @@ func (p *page) line(text []byte, long bool) {
 	p.last = p.lines
 }
 
-// scan reads a text line by line. To the end, or as far as it is shown.
+// scan reads a text line by line, without its secrets. To the end, or as far as it is shown.
 func (p *page) scan(r io.Reader, toEnd bool) error {
-	in := bufio.NewReaderSize(r, firstRead)
+	in := bufio.NewReaderSize(p.mask.Reader(r), firstRead)
 	var keep []byte // the beginning of a line that is longer than the buffer
 	for more := false; ; {
 		part, err := in.ReadSlice('\n')
@@ -108,7 +110,7 @@ func (r *reading) text(ctx context.Context, head []byte) (session.Output, error)
 		copied = &comparison{want: normal(r.editor)}
 		src = io.TeeReader(src, copied)
 	}
-	p := newPage(r.in)
+	p := r.o.newPage(r.in)
 	if err := p.scan(src, all); err != nil {
 		return session.Output{}, r.failed(ctx, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast/internal/proc"
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -89,7 +90,8 @@ func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan
 		return session.Output{}, &session.NotStartedError{Message: fmt.Sprintf("The command was not started: %v.", err)}
 	}
 	h, err := proc.Start(proc.Spec{Dir: env.RunDir, Argv: how.Argv, OwnNetwork: how.OwnNetwork, Cwd: env.Cwd, Env: environ,
-		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: limit, Terminal: pl.Terminal})
+		Timeout: time.Duration(pl.TimeoutMs) * time.Millisecond, OutputCap: limit, Terminal: pl.Terminal,
+		Hide: t.o.Mask.Values()})
 	if err != nil && starts(pl) {
 		return session.Output{}, &session.NotStartedError{Message: fmt.Sprintf("The command could not be started: %v.", err)}
 	}
@@ -99,7 +101,7 @@ func (t shellTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan
 	if starts(pl) {
 		return started(pl), nil
 	}
-	out, err := t.wait(ctx, h, progress)
+	out, err := t.wait(ctx, h.Masking(t.o.Mask), progress)
 	return noted(pl, out), err
 }
 
@@ -113,13 +115,13 @@ func noted(pl session.Plan, out session.Output) session.Output {
 
 // Reattach waits for a command that outlived the process which started it.
 func (t shellTool) Reattach(ctx context.Context, env session.ToolEnv, pl session.Plan, progress func(session.Output)) (session.Output, error) {
-	out, err := t.wait(ctx, proc.Open(env.RunDir), progress)
+	out, err := t.wait(ctx, t.o.command(env.RunDir), progress)
 	return noted(pl, out), err
 }
 
 // Kill ends a command with everything it started.
 func (t shellTool) Kill(ctx context.Context, env session.ToolEnv) (session.Output, error) {
-	h := proc.Open(env.RunDir)
+	h := t.o.command(env.RunDir)
 	r, err := h.Stop(ctx, "user")
 	return result(h, r, err)
 }
@@ -153,7 +155,7 @@ func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output))
 		case <-done:
 			return
 		case <-tick.C:
-			if v, err := h.Output(liveLimit, false); err == nil && v.Total != last {
+			if v, err := h.Live(liveLimit); err == nil && v.Total != last {
 				last = v.Total
 				progress(session.Output{Text: plainText(v)})
 			}
@@ -162,8 +164,8 @@ func follow(h *proc.Handle, done <-chan struct{}, progress func(session.Output))
 }
 
 // Peek returns what a command has printed so far, as follow shows it.
-func (shellTool) Peek(dir string) (session.Output, bool) {
-	v, err := proc.Open(dir).Output(liveLimit, false)
+func (t shellTool) Peek(dir string) (session.Output, bool) {
+	v, err := t.o.command(dir).Live(liveLimit)
 	return session.Output{Text: plainText(v)}, err == nil && v.Total > 0
 }
 
@@ -226,7 +228,7 @@ var rewritten = regexp.MustCompile("(?m)^.*\r([^\r\n]+)\r*$")
 func plainText(v proc.View) string {
 	clean := func(b []byte) string {
 		s := strings.ReplaceAll(escapes.ReplaceAllString(string(b), ""), "\r\n", "\n")
-		s = rewritten.ReplaceAllString(s, "$1")
+		s = secret.Shown(rewritten.ReplaceAllString(s, "$1"))
 		return strings.Map(func(r rune) rune {
 			if (r < ' ' || r >= 0x7f && r < 0xa0) && r != '\n' && r != '\t' {
 				return -1
@@ -242,7 +244,7 @@ func plainText(v proc.View) string {
 
 // Probe tells from the command's folder what became of it.
 func (t shellTool) Probe(_ context.Context, env session.ToolEnv, pl session.Plan) (session.Finding, error) {
-	h := proc.Open(env.RunDir)
+	h := t.o.command(env.RunDir)
 	st, err := h.State()
 	if err != nil {
 		return session.Finding{Fact: session.FactUnknown, Note: "The command's records cannot be read: " + err.Error()}, nil

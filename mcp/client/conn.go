@@ -317,7 +317,7 @@ func (c *conn) takeProgress(params json.RawMessage) {
 			case <-x.progress: // an older one that nobody has taken
 			default:
 			}
-			x.progress <- head(text, 500)
+			x.progress <- head(c.s.mask.hide(text), 500) // before it is cut
 		}
 	}
 }

@@ -1,59 +1,24 @@
 package client
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"sync"
+
+	"holdfast/internal/secret"
 )
 
 const (
-	shortest  = 4 // a shorter value is no secret, and masking it would eat ordinary text
+	shortest  = 4 // of a configured secret
 	tailBytes = 64 << 10
-	blank     = "[hidden]"
+	reserve   = 20 << 10 // more than any secret is long
 )
 
-// mask hides configured secrets, also as they look inside a JSON string and line by line.
-type mask struct {
-	values   []string // longest first
-	replacer *strings.Replacer
-}
+// mask hides configured secrets and whatever looks like a key.
+type mask struct{ *secret.Masker }
 
-func newMask(secrets []string) *mask {
-	m := &mask{}
-	add := func(s string) {
-		if len(s) >= shortest && !slices.Contains(m.values, s) {
-			m.values = append(m.values, s)
-		}
-	}
-	for _, s := range secrets {
-		add(s)
-		if b, err := json.Marshal(s); err == nil {
-			add(string(b[1 : len(b)-1]))
-		}
-		if strings.Contains(s, "\n") {
-			for line := range strings.Lines(s) {
-				add(strings.TrimSpace(line))
-			}
-		}
-	}
-	slices.SortStableFunc(m.values, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, v := range m.values {
-		pairs = append(pairs, v, blank)
-	}
-	m.replacer = strings.NewReplacer(pairs...)
-	return m
-}
+func newMask(secrets []string) *mask { return &mask{secret.Least(shortest, secrets...)} }
 
-func (m *mask) hide(s string) string { return m.replacer.Replace(s) }
-
-func (m *mask) longest() int {
-	if len(m.values) == 0 {
-		return 0
-	}
-	return len(m.values[0])
-}
+func (m *mask) hide(s string) string { return m.Text(s) }
 
 // tail keeps the end of what was written to it.
 type tail struct {
@@ -67,7 +32,7 @@ type tail struct {
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	keep := tailBytes + t.mask.longest()
+	keep := tailBytes + reserve
 	t.buf = append(t.buf, p...)
 	if len(t.buf) > 2*keep {
 		t.buf = append(t.buf[:0], t.buf[len(t.buf)-keep:]...)
@@ -81,25 +46,17 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := string(t.buf)
-	if from := len(s) - tailBytes; from > 0 || t.cut {
-		s = s[t.safe(s, max(from, min(len(s), t.mask.longest()))):]
+	at := len(s) - tailBytes
+	if t.cut {
+		at = max(at, min(len(s), reserve)) // what begins the buffer may be the end of a secret
 	}
-	return strings.ToValidUTF8(t.mask.hide(s), "")
-}
-
-// safe moves a place to cut behind the secret it would cut.
-func (t *tail) safe(s string, at int) int {
-	for moved := true; moved; {
-		moved = false
-		for _, v := range t.mask.values {
-			lo, hi := max(0, at-len(v)+1), min(len(s), at+len(v)-1)
-			if lo >= hi {
-				continue
-			}
-			if i := strings.Index(s[lo:hi], v); i >= 0 && lo+i < at {
-				at, moved = lo+i+len(v), true
-			}
+	for _, sp := range t.mask.Spans(s) {
+		if sp.From < at && at < sp.To {
+			at = sp.To
 		}
 	}
-	return at
+	if at > 0 {
+		s = s[at:]
+	}
+	return strings.ToValidUTF8(t.mask.hide(s), "")
 }

@@ -30,7 +30,7 @@ func TestTail_HidesSecrets(t *testing.T) {
 			t.Fatalf("with %d behind it, %d bytes are kept", pad, len(got))
 		}
 	}
-	if got := m.hide("abc line two quo\\\"te " + secret); got != "abc [hidden] [hidden] [hidden]" {
+	if got := m.hide("abc line two quo\\\"te " + secret); got != "abc [secret hidden by holdfast] [secret hidden by holdfast] [secret hidden by holdfast]" {
 		t.Errorf("hidden: %q", got)
 	}
 }
@@ -56,7 +56,7 @@ func TestStderrLog_LinesAndLimit(t *testing.T) {
 		_, _ = l.Write([]byte("again\n"))
 	}
 	got := b.String()
-	if !strings.Contains(got, "one [hidden] two") || !strings.Contains(got, `"three"`) || strings.Contains(got, "hush-hush") || strings.Count(got, "\n") > 2*linesPerSecond || len(got) > 20000 {
+	if !strings.Contains(got, "one [secret hidden by holdfast] two") || !strings.Contains(got, `"three"`) || strings.Contains(got, "hush-hush") || strings.Count(got, "\n") > 2*linesPerSecond || len(got) > 20000 {
 		t.Errorf("%d lines: %.500s", strings.Count(got, "\n"), got)
 	}
 }

@@ -88,7 +88,7 @@ func TestStart_Fails(t *testing.T) {
 		c.Secrets = []string{"s3cr3t-value"}
 	})
 	e := failure(t, w)
-	if !strings.Contains(e.Reason, "exited (status 3)") || !strings.Contains(e.Stderr, "no key: [hidden]") {
+	if !strings.Contains(e.Reason, "exited (status 3)") || !strings.Contains(e.Stderr, "no key: [secret hidden by holdfast]") {
 		t.Errorf("reason %q, stderr %q", e.Reason, e.Stderr)
 	}
 	if n := lives(t, log); n != 5 || w.State().Phase != Failed {

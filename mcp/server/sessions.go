@@ -135,7 +135,7 @@ func runSendMessage(ctx context.Context, c call, a sendMessage) (out sentMessage
 	if err != nil {
 		return out, err
 	}
-	in := session.PromptInput{Text: a.Text, Run: keyedRun(s.ID, a.IdempotencyKey)}
+	in := c.Engine.Hidden(session.PromptInput{Text: a.Text, Run: keyedRun(s.ID, a.IdempotencyKey)}) // as it is stored, to compare
 	out.Cursor = place(s.LastSeq)
 	run, repeated, err := c.sent(ctx, in)
 	if err == nil && !repeated {
@@ -149,7 +149,7 @@ func runSendMessage(ctx context.Context, c call, a sendMessage) (out sentMessage
 		return out, err
 	}
 	if repeated {
-		if out.RunID = run.ID; said(run) != a.Text {
+		if out.RunID = run.ID; said(run) != in.Text {
 			return out, goals.ErrKeyReused
 		}
 	}

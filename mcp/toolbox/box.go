@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"holdfast/internal/secret"
 	"holdfast/mcp/client"
 	"holdfast/session"
 )
@@ -36,6 +37,7 @@ type Options struct {
 	Version string // ours, as told to servers
 	NewID   func() string
 	Log     zerolog.Logger
+	Mask    *secret.Masker // of the process; learns the values of every server
 }
 
 // Box runs the servers of every session of this process. Close waits for everything it started.
@@ -71,7 +73,7 @@ type held struct {
 	name   string
 	digest string
 	server *client.Server
-	veil   *strings.Replacer // of what it answers
+	veil   *secret.Masker    // of what it answers
 	def    session.ServerDef // of a supplied one
 	config bool
 	key    string // of one of a project, "" otherwise
@@ -81,6 +83,9 @@ type held struct {
 // New returns a box that has started nothing.
 func New(o Options) *Box {
 	ctx, cancel := context.WithCancel(context.Background())
+	if o.Mask == nil {
+		o.Mask = secret.New()
+	}
 	return &Box{Options: o, ctx: ctx, cancel: cancel, sessions: map[session.SessionID]*bundle{}, shared: map[string]*held{}}
 }
 
@@ -219,7 +224,8 @@ func (b *Box) known(ctx context.Context, id session.SessionID) (defs []session.S
 func (b *Box) arm(h *held, s Server, dir string, changed func()) {
 	veil := s.veil()
 	h.veil = veil
-	late := func(ticket string, a client.Answer) { b.late(ticket, veiled(veil, a)) }
+	b.Mask.Add(s.everywhere()...)
+	late := func(ticket string, a client.Answer) { b.late(ticket, veiled(a, veil, b.Mask)) }
 	h.server = client.New(s.Client(dir),
 		client.Options{Limits: b.Limits, Tag: string(b.Instance), Children: ChildrenFile(b.StateDir, string(b.Instance)), Late: late, Changed: changed,
 			Log: b.Log, Now: time.Now, Eras: &b.eras, Version: b.Version})

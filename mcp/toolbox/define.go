@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"regexp"
-	"slices"
 	"strings"
-	"unicode/utf16"
 
+	"holdfast/internal/secret"
 	"holdfast/mcp/client"
 	"holdfast/session"
 )
@@ -69,16 +67,32 @@ func (s Server) named() []string {
 		if secretName.MatchString(name) {
 			out = append(out, v)
 		} else {
-			out = append(out, inside(v)...)
+			out = append(out, secret.Inside(v)...)
 		}
 	}
+	return append(out, s.arguments()...)
+}
+
+// everywhere are the values that are hidden at every border of this process, not only in what the server answers.
+func (s Server) everywhere() []string { return append(secret.Server(s.Env), s.arguments()...) }
+
+// Secrets are the secret values of definitions.
+func Secrets(servers []Server) (out []string) {
+	for _, s := range servers {
+		out = append(out, s.everywhere()...)
+	}
+	return out
+}
+
+// arguments are what of the arguments may be a secret.
+func (s Server) arguments() (out []string) {
 	shown := masked(s.Args)
 	for i, a := range s.Args {
 		if shown[i] == a {
 			continue
 		}
 		out = append(out, a)
-		out = append(out, inside(a)...)
+		out = append(out, secret.Inside(a)...)
 		if at := strings.IndexAny(a, "=:"); at > 0 {
 			out = append(out, strings.TrimSpace(a[at+1:]))
 		}
@@ -86,80 +100,15 @@ func (s Server) named() []string {
 	return out
 }
 
-// inside finds secrets within a value: the password of an address, the credential behind a scheme.
-func inside(v string) (out []string) {
-	for _, re := range []*regexp.Regexp{passwordIn, schemeIn} {
-		for _, m := range re.FindAllStringSubmatch(v, -1) {
-			out = append(out, m[1])
-		}
-	}
-	return out
-}
-
 // veil hides what is plainly a secret of this server in what it answers, however the answer writes it.
-func (s Server) veil() *strings.Replacer {
-	seen := map[string]bool{}
-	var forms []string
-	add := func(v string) {
-		if len(v) >= 8 && !seen[v] {
-			seen[v] = true
-			forms = append(forms, v)
-		}
-	}
-	for _, v := range s.named() {
-		add(v)
-		for _, form := range escaped(v) {
-			add(form)
-		}
-		for line := range strings.Lines(v) {
-			add(strings.TrimSpace(line))
-		}
-	}
-	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, v := range forms {
-		pairs = append(pairs, v, hidden)
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-// escaped is a value as it may stand inside a JSON text: with and without the escapes that are a matter of taste.
-func escaped(v string) []string {
-	var plain, ascii, all strings.Builder
-	e := json.NewEncoder(&plain)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return nil
-	}
-	short := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(plain.String()), `"`), `"`)
-	for _, r := range short {
-		switch {
-		case r > 0xFFFF:
-			a, b := utf16.EncodeRune(r)
-			fmt.Fprintf(&ascii, `\u%04x\u%04x`, a, b)
-			fmt.Fprintf(&all, `\u%04x\u%04x`, a, b)
-		case r > 0x7E:
-			fmt.Fprintf(&ascii, `\u%04x`, r)
-			fmt.Fprintf(&all, `\u%04x`, r)
-		case r == '<' || r == '>' || r == '&':
-			ascii.WriteRune(r)
-			fmt.Fprintf(&all, `\u%04x`, r)
-		default:
-			ascii.WriteRune(r)
-			all.WriteRune(r)
-		}
-	}
-	html, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return []string{short, ascii.String(), all.String(), string(html[1 : len(html)-1])}
-}
+func (s Server) veil() *secret.Masker { return secret.New(s.named()...) }
 
 // veiled is an answer without the secrets of its server. The digest stays that of the answer as it came.
-func veiled(r *strings.Replacer, a client.Answer) client.Answer {
-	a.Raw = json.RawMessage(r.Replace(string(a.Raw)))
-	a.Text, a.User = r.Replace(a.Text), r.Replace(a.User)
+func veiled(a client.Answer, masks ...*secret.Masker) client.Answer {
+	for _, m := range masks {
+		a.Raw = json.RawMessage(m.Text(string(m.JSON(a.Raw))))
+		a.Text, a.User = m.Text(a.Text), m.Text(a.User)
+	}
 	return a
 }
 
@@ -169,8 +118,6 @@ var (
 	// secretText is what looks like one by itself.
 	secretText = regexp.MustCompile(`(?i)(://[^/@\s]*:[^/@\s]+@|\b(bearer|basic)\s|^sk-|^gh[a-z]_|^github_pat_|^xox|^AKIA|-----BEGIN)`)
 	word       = regexp.MustCompile(`^-{0,2}[A-Za-z_][\w.-]*$`)
-	passwordIn = regexp.MustCompile(`://[^/@\s:]*:([^/@\s]+)@`)
-	schemeIn   = regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+(\S+)`)
 )
 
 const hidden = "***"

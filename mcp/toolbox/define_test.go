@@ -47,8 +47,8 @@ func TestServer_StoredHoldsNoValue(t *testing.T) {
 	if s.digest([]byte("key")) == other.digest([]byte("key")) || s.digest([]byte("key")) == s.digest([]byte("other key")) {
 		t.Error("the digest does not depend on the values and the key")
 	}
-	a := veiled(s.veil(), client.Answer{Raw: json.RawMessage(`{"t":"tok-0123456789 in /srv/data"}`), Text: "tok-0123456789 and hunter2hunter2 in /srv/data"})
-	if a.Text != "*** and *** in /srv/data" || string(a.Raw) != `{"t":"*** in /srv/data"}` {
+	a := veiled(client.Answer{Raw: json.RawMessage(`{"t":"tok-0123456789 in /srv/data"}`), Text: "tok-0123456789 and hunter2hunter2 in /srv/data"}, s.veil())
+	if a.Text != "[secret hidden by holdfast] and [secret hidden by holdfast] in /srv/data" || string(a.Raw) != `{"t":"[secret hidden by holdfast] in /srv/data"}` {
 		t.Errorf("the answer is %q, %s", a.Text, a.Raw)
 	}
 }
@@ -65,14 +65,14 @@ func TestVeil_EveryForm(t *testing.T) {
 		"lines":         "MIIabcdefgh\nMIIijklmnop",
 		"escaped":       `schl\u00fcssel<&>0004 schl\u00fcssel\u003c\u0026\u003e0004`,
 	} {
-		got := s.veil().Replace(text)
+		got := s.veil().Text(text)
 		for _, secret := range []string{"ss-0002", "ss-0003", "MII", "ssel", "docker-secret", "pass-in", "bearer-secret"} {
 			if strings.Contains(got, secret) {
 				t.Errorf("%s: %q is left in %q", name, secret, got)
 			}
 		}
 	}
-	if got := s.veil().Replace("files of /srv/data on host"); got != "files of /srv/data on host" {
+	if got := s.veil().Text("files of /srv/data on host"); got != "files of /srv/data on host" {
 		t.Errorf("too much is hidden: %q", got)
 	}
 }

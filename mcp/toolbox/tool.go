@@ -132,7 +132,7 @@ func (s *send) Run(ctx context.Context, progress func(session.Output)) (session.
 		}
 		return session.Output{}, lost
 	}
-	o.Answer = veiled(s.tool.held.veil, o.Answer)
+	o.Answer = veiled(o.Answer, s.tool.held.veil, s.tool.box.Mask)
 	var err error
 	if s.row.Answer, err = s.tool.box.keep(o.Answer); err != nil { // nothing that cannot be stored is called answered
 		s.tool.box.Log.Error().Err(err).Str("send_id", s.ticket).Msg("an answer could not be stored")
