@@ -8,13 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/goals"
-	"holdfast/internal/provider"
 	"holdfast/internal/store"
 	"holdfast/session"
 )
@@ -102,7 +100,7 @@ func sessionsExport() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{Use: "export SESSION", Short: "Write a whole session out, as Markdown or JSON",
 		Long: "Write a whole session out: what was said, each call with its arguments and its result, outcomes that are unknown, goals, the plan and usage.\n" +
-			"The JSON document is described by docs/session-export.schema.json. Keys of model providers that this process knows are masked; read\n" +
+			"The JSON document is described by docs/session-export.schema.json. Secrets are masked (docs/secrets.md); read\n" +
 			"what you give away all the same.",
 		Args: takes(1, "the id of a session")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -118,7 +116,7 @@ func sessionsExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := x.mask(masker(os.Environ())); err != nil {
+			if err := x.mask(secretsOf(c.home).mask.Text); err != nil {
 				return err
 			}
 			text := x.markdown()
@@ -294,17 +292,6 @@ func (c *exportCall) journal(tx session.Tx) error {
 		c.Note = v.Note
 	}
 	return nil
-}
-
-// masker hides the keys of model providers that this process was started with.
-func masker(environ []string) func(string) string {
-	var pairs []string
-	for _, kv := range environ {
-		if name, value, _ := strings.Cut(kv, "="); provider.SecretEnv(name) && len(value) >= 8 {
-			pairs = append(pairs, value, "[masked "+name+"]")
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace
 }
 
 // mask puts every text of the document through fn.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"holdfast/goals"
+	"holdfast/internal/secret"
 	"holdfast/session"
 )
 
@@ -112,16 +113,16 @@ func TestExport_Schema(t *testing.T) {
 	}
 }
 
-// Keys that this process was started with are in no member of the document.
+// What this process knows as a secret, or what looks like one, is in no member of the document.
 func TestExport_MasksKeys(t *testing.T) {
 	x := hostileExport()
 	x.Entries[1].Call.Arguments, x.Session.Title = `{"k":"sk-12345678"}`, "sk-12345678"
 	x.Entries[0].Content = json.RawMessage(`[{"type":"text","text":"sk-12345678"}]`)
-	if err := x.mask(masker([]string{"OPENAI_API_KEY=sk-12345678", "PATH=/bin"})); err != nil {
+	if err := x.mask(secret.New("sk-12345678").Text); err != nil {
 		t.Fatal(err)
 	}
 	b, err := json.Marshal(x)
-	if err != nil || strings.Contains(string(b), "sk-1234") || strings.Count(string(b), "[masked OPENAI_API_KEY]") != 3 {
+	if err != nil || strings.Contains(string(b), "sk-1234") || strings.Count(string(b), secret.Mask) != 3 {
 		t.Errorf("%v %s", err, b)
 	}
 }
