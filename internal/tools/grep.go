@@ -201,14 +201,14 @@ func (s *search) all(ctx context.Context) (err error) {
 	for range workers() {
 		wg.Go(func() {
 			fs := newFileSearch(s.match, s.args, maxInFile)
-			name, match := namer(s.env, s.place), matcher(s.args.Glob)
+			name, match, secret := namer(s.env, s.place), matcher(s.args.Glob), newSecretNames()
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(s.hits) || ctx.Err() != nil {
 					return
 				}
 				fs.out = &s.hits[i]
-				s.folder(ctx, root, s.walked.folders[i], fs, name, match)
+				s.folder(ctx, root, s.walked.folders[i], fs, name, match, secret)
 				if enough(i) {
 					return
 				}
@@ -235,12 +235,15 @@ func (s *search) frontier() func(done int) bool {
 }
 
 // folder searches the files of one folder. They are opened in it, and it below the root (I1).
-func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *fileSearch, name func(dir, base string) string, match func(dir, base string) bool) {
-	dir, err := root.OpenRoot(filepath.Join(s.place.rel, filepath.FromSlash(in.dir)))
+func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *fileSearch, name func(dir, base string) string, match func(dir, base string) bool,
+	secret *secretNames) {
+	path := filepath.Join(s.place.rel, filepath.FromSlash(in.dir))
+	dir, err := root.OpenRoot(path)
 	if err != nil {
 		return // it is gone
 	}
 	defer func() { _ = dir.Close() }()
+	secret.enter(path)
 	for _, base := range in.names {
 		if ctx.Err() != nil {
 			return
@@ -248,7 +251,7 @@ func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *
 		if !match(in.dir, base) {
 			continue
 		}
-		if secretFile(filepath.Join(s.place.rel, filepath.FromSlash(in.dir), base)) {
+		if secret.holds(base) {
 			fs.out.secrets++
 			continue
 		}
