@@ -238,11 +238,11 @@ func (s *search) frontier() func(done int) bool {
 func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *fileSearch, name func(dir, base string) string, match func(dir, base string) bool,
 	secret *secretNames) {
 	path := filepath.Join(s.place.rel, filepath.FromSlash(in.dir))
-	dir, err := root.OpenRoot(path)
+	dir, err := openPlainFolder(root, path)
 	if err != nil {
 		return // it is gone
 	}
-	defer func() { _ = dir.Close() }()
+	defer dir.close()
 	secret.enter(path)
 	for _, base := range in.names {
 		if ctx.Err() != nil {
@@ -259,7 +259,7 @@ func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *
 			fs.out.full = true
 			return
 		}
-		f, _, err := openRegular(dir, base)
+		f, err := dir.open(base)
 		if err != nil {
 			continue // it is gone, or nobody may read it
 		}
