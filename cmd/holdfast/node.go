@@ -97,7 +97,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	}
 	n.model = resolver(model, key)
 	walls := confiner(home)
-	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, IsDetach: func(err error) bool {
+	builtin := tools.Builtin(tools.Options{StateDir: home, Own: ownPlaces(), Sandbox: walls, Debug: func(text string) { n.log.Debug().Msg(text) }, IsDetach: func(err error) bool {
 		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
 	}})
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)

@@ -19,6 +19,8 @@ type Options struct {
 	IsDetach func(error) bool
 	// Sandbox confines the commands whose plan says so; nil where nothing does.
 	Sandbox *Sandbox
+	// Debug takes what nobody but a developer wants to know; nil for nobody.
+	Debug func(text string)
 }
 
 func (o Options) letsGo(cause error) bool {
