@@ -11,27 +11,18 @@ import (
 // maxLooser is how long an expression may get.
 const maxLooser = 16_000
 
-// ripgrep is what another program is told to look for, so that it finds at least every line that matches; nil where that cannot be said.
-// Its own reading of expressions differs in too much, from \w to what a broken character is; it is told sets of characters and nothing else.
-func (m *match) ripgrep() []string {
-	text := string(m.must)
-	plain := len(text) > 0 && !strings.ContainsAny(text, "\n\x00")
-	if m.exact && plain {
-		return []string{"--case-sensitive", "--fixed-strings", "--regexp=" + text}
+// looser is an expression for another program, which finds at least every line that matches; "" where there is none. What that program makes
+// of expressions differs in too much, from \w to what a broken character is, so that it is told sets of characters and nothing else.
+func (m *match) looser() string {
+	tree, err := syntax.Parse(m.pattern, syntax.Perl)
+	if err != nil {
+		return ""
 	}
-	if tree, err := syntax.Parse(m.pattern, syntax.Perl); err == nil {
-		var l looser
-		if empty := l.write(tree); !l.failed && !empty {
-			return []string{"--case-sensitive", "--regexp=" + l.String()}
-		}
+	var l looser
+	if empty := l.write(tree); l.failed || empty {
+		return ""
 	}
-	switch {
-	case !plain:
-		return nil
-	case m.fold:
-		return []string{"--ignore-case", "--fixed-strings", "--regexp=" + text}
-	}
-	return []string{"--case-sensitive", "--fixed-strings", "--regexp=" + text}
+	return l.String()
 }
 
 // looser writes an expression that matches wherever another one does: without what asserts, and with characters as sets of their numbers.

@@ -29,19 +29,23 @@ const (
 // name, for whatever reason, is read.
 type ripgrep struct {
 	program string
-	pattern []string // the flags that say what to look for
+	pattern string
 }
 
-// ripgrepFor is nil where there is none, or none that understands what is looked for.
+// ripgrepFor is nil where there is none, where it cannot be told what to look for, and where it is not faster: a text that every match holds is
+// found here in less time than it takes to name the files and to read the answer.
 func (o Options) ripgrepFor(ctx context.Context, env session.ToolEnv, m *match) *ripgrep {
-	flags := m.ripgrep()
-	if flags == nil || ownGroup() == nil {
+	if len(m.must) > 0 || ownGroup() == nil {
+		return nil
+	}
+	pattern := m.looser()
+	if pattern == "" {
 		return nil
 	}
 	for _, program := range ripgrepsOn(env) {
 		version, err := ripgrepVersion(ctx, program)
 		if err == nil && version >= oldestRipgrep {
-			return &ripgrep{program: program, pattern: flags}
+			return &ripgrep{program: program, pattern: pattern}
 		}
 		o.debug("%s is not used for searches: version %d, %v", program, version, err)
 	}
@@ -156,9 +160,8 @@ var errTooMuch = errors.New("it prints more than expected")
 func (r *ripgrep) without(ctx context.Context, top string, folders []string) (map[string]map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, ripgrepLasts)
 	defer cancel()
-	arguments := append([]string{"--no-config", "--no-ignore", "--hidden", "--text", "--encoding", "none", "--no-mmap", "--no-messages", "--color", "never",
-		"--max-depth", "1", "--max-filesize", "1000K", "--files-without-match", "--null"}, r.pattern...)
-	arguments = append(arguments, "--")
+	arguments := []string{"--no-config", "--no-ignore", "--hidden", "--text", "--encoding", "none", "--no-mmap", "--no-messages", "--color", "never",
+		"--max-depth", "1", "--max-filesize", "1000K", "--files-without-match", "--null", "--case-sensitive", "--regexp=" + r.pattern, "--"}
 	for _, dir := range folders {
 		arguments = append(arguments, "./"+dir)
 	}

@@ -64,14 +64,21 @@ func BenchmarkSearch(b *testing.B) {
 			map[string][]string{"rg": {"rg", "-n", `needle\w+stack\s+is`, "."}, "git": {"git", "grep", "-n", "-P", `needle\w+stack\s+is`}}},
 		{"regexp_no_text", "grep", args{"pattern": `[xyz]\w{3}[0-9]`},
 			map[string][]string{"rg": {"rg", "-n", `[xyz]\w{3}[0-9]`, "."}, "git": {"git", "grep", "-n", "-P", `[xyz]\w{3}[0-9]`}}},
+		{"regexp_short_text", "grep", args{"pattern": `t\w{3}[0-9]`}, map[string][]string{"rg": {"rg", "-n", `t\w{3}[0-9]`, "."}}},
 	} {
-		b.Run(c.name+"/own", func(b *testing.B) {
-			before := processorTime()
-			for b.Loop() {
-				w.must(c.tool, c.args)
+		for how, env := range map[string][]string{"own": nil, "with_rg": {"PATH=" + os.Getenv("PATH")}} {
+			if _, err := exec.LookPath("rg"); how == "with_rg" && (err != nil || c.tool != "grep") {
+				continue
 			}
-			reportProcessor(b, before)
-		})
+			b.Run(c.name+"/"+how, func(b *testing.B) {
+				w.env.Env = env
+				before := processorTime()
+				for b.Loop() {
+					w.must(c.tool, c.args)
+				}
+				reportProcessor(b, before)
+			})
+		}
 		for name, command := range c.others {
 			if _, err := exec.LookPath(name); err != nil {
 				continue
