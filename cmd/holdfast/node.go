@@ -102,9 +102,10 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	n.model = resolver(home, model, key, hide)
 	walls := confiner(home)
 	c, err := settings(home) // what is wrong with it is told by the toolbox
-	builtin := tools.Builtin(tools.Options{StateDir: home, Mask: hide.mask, Own: ownPlaces(), Sandbox: walls, PrivateHosts: c.Fetch.PrivateHosts, IsDetach: func(err error) bool {
-		return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
-	}})
+	builtin := tools.Builtin(tools.Options{StateDir: home, Mask: hide.mask, Own: ownPlaces(), Sandbox: walls, PrivateHosts: c.Fetch.PrivateHosts,
+		Debug: func(text string) { n.log.Debug().Msg(text) }, IsDetach: func(err error) bool {
+			return errors.Is(err, session.ErrDetach) || errors.Is(err, session.ErrFenced)
+		}})
 	env := tools.CommandEnv(os.Environ(), provider.SecretEnv)
 	cfg := session.Config{
 		Store: st, Self: row, Tools: builtin, Confiner: walls, Model: n.model, Hooks: goals.Hooks{}, Recoverer: recovery.Runner{},

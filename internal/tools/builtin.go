@@ -25,6 +25,8 @@ type Options struct {
 	Sandbox *Sandbox
 	// Mask hides secrets in what is read; nil knows no values.
 	Mask *secret.Masker
+	// Debug takes what nobody but a developer wants to know; nil for nobody.
+	Debug func(text string)
 }
 
 // command is a command whose output is read without secrets.

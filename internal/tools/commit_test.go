@@ -258,7 +258,7 @@ func TestMoveAndDelete(t *testing.T) {
 	}{
 		"over a file":   {"move", args{"from": "dir/x", "to": "dir/y"}, "exists already"},
 		"a link":        {"delete", args{"paths": []string{"link"}}, "is a link"},
-		"a folder":      {"delete", args{"paths": []string{"dir"}}, "is a folder"},
+		"a folder":      {"delete", args{"paths": []string{"dir"}}, "use the shell tool: mv, rmdir"},
 		"nothing":       {"delete", args{"paths": []string{"nope"}}, "does not exist"},
 		"one is wrong":  {"delete", args{"paths": []string{"dir/x", "nope"}}, "does not exist"},
 		"into git":      {"move", args{"from": "dir/x", "to": ".GIT/hooks/x"}, ".git"},

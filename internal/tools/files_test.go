@@ -106,7 +106,10 @@ func TestWrite_ReplacesOnlyWhatWasRead(t *testing.T) {
 		t.Errorf("read does not show the version: %s", out.Text)
 	}
 	b.put("a.txt", "the user's\n")
-	b.refused("write", args{"path": "a.txt", "content": "two\n", "version": version})
+	msg := b.refused("write", args{"path": "a.txt", "content": "two\n", "version": version})
+	if strings.Contains(msg, b.version("a.txt")) || !strings.Contains(msg, "Read it again") {
+		t.Errorf("the refusal spares the model a look at the file: %s", msg)
+	}
 	if b.get("a.txt") != "the user's\n" {
 		t.Error("an outside change was overwritten")
 	}

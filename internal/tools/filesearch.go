@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	words "encoding/binary"
 	"fmt"
 	"io"
 
@@ -250,12 +251,20 @@ func bare(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
-// lowerASCII appends a text with its letters in lower case, byte for byte.
+// lowerASCII appends a text with its letters in lower case, byte for byte, eight at a time.
 func lowerASCII(to, text []byte) []byte {
+	const ones = 0x0101010101010101
+	at := len(to)
 	to = append(to, text...)
-	for i, c := range to {
-		if c-'A' < 26 {
-			to[i] = c + 'a' - 'A'
+	for ; at+8 <= len(to); at += 8 {
+		x := words.LittleEndian.Uint64(to[at:])
+		low := x &^ (0x80 * ones)
+		upper := (low + (0x80-'A')*ones) ^ (low + (0x7f-'Z')*ones) // the high bit tells: from A on, but not behind Z
+		words.LittleEndian.PutUint64(to[at:], x|upper&^x&(0x80*ones)>>2)
+	}
+	for ; at < len(to); at++ {
+		if c := to[at]; c-'A' < 26 {
+			to[at] = c + 'a' - 'A'
 		}
 	}
 	return to

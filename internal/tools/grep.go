@@ -96,7 +96,7 @@ func (t grepTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan,
 	short, cancel := context.WithTimeout(ctx, grepLasts)
 	defer cancel()
 	s := &search{o: t.o, env: env, args: in, match: m, place: p}
-	if info, err := os.Stat(p.abs); err == nil && info.Mode().IsRegular() {
+	if info, statErr := os.Stat(p.abs); statErr == nil && info.Mode().IsRegular() {
 		s.one(short)
 	} else {
 		err = s.all(short)
@@ -195,28 +195,35 @@ func (s *search) all(ctx context.Context) (err error) {
 	}
 	defer func() { _ = root.Close() }()
 	s.hits = make([]hits, len(s.walked.folders))
-	enough := s.frontier()
+	s.rounds(ctx, root)
+	return nil
+}
+
+// some searches the folders of one round, and tells whether the result has all that it holds.
+func (s *search) some(ctx context.Context, root *os.Root, r round, enough func(done int) bool) (full bool) {
 	var next atomic.Int64
+	var stop atomic.Bool
 	var wg sync.WaitGroup
 	for range workers() {
 		wg.Go(func() {
 			fs := s.o.newFileSearch(s.match, s.args, maxInFile)
-			name, match := namer(s.env, s.place), matcher(s.args.Glob)
+			name, match, secret := namer(s.env, s.place), matcher(s.args.Glob), newSecretNames()
 			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(s.hits) || ctx.Err() != nil {
+				i := r.from + int(next.Add(1)) - 1
+				if i >= r.to || ctx.Err() != nil {
 					return
 				}
 				fs.out = &s.hits[i]
-				s.folder(ctx, root, s.walked.folders[i], fs, name, match)
+				s.folder(ctx, root, s.walked.folders[i], fs, name, match, secret, r.without[s.walked.folders[i].dir])
 				if enough(i) {
+					stop.Store(true)
 					return
 				}
 			}
 		})
 	}
 	wg.Wait()
-	return nil
+	return stop.Load()
 }
 
 // frontier tells, as folders get done, whether those at the beginning have given all that a result holds.
@@ -234,13 +241,16 @@ func (s *search) frontier() func(done int) bool {
 	}
 }
 
-// folder searches the files of one folder. They are opened in it, and it below the root (I1).
-func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *fileSearch, name func(dir, base string) string, match func(dir, base string) bool) {
-	dir, err := root.OpenRoot(filepath.Join(s.place.rel, filepath.FromSlash(in.dir)))
+// folder searches the files of one folder but those that are known to hold nothing. They are opened in it, and it below the root (I1).
+func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *fileSearch, name func(dir, base string) string, match func(dir, base string) bool,
+	secret *secretNames, without map[string]bool) {
+	path := s.below(in.dir)
+	dir, err := openPlainFolder(root, path)
 	if err != nil {
 		return // it is gone
 	}
-	defer func() { _ = dir.Close() }()
+	defer dir.close()
+	secret.enter(path)
 	for _, base := range in.names {
 		if ctx.Err() != nil {
 			return
@@ -248,7 +258,7 @@ func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *
 		if !match(in.dir, base) {
 			continue
 		}
-		if secretFile(filepath.Join(s.place.rel, filepath.FromSlash(in.dir), base)) {
+		if secret.holds(base) {
 			fs.out.secrets++
 			continue
 		}
@@ -256,7 +266,10 @@ func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *
 			fs.out.full = true
 			return
 		}
-		f, _, err := openRegular(dir, base)
+		if without[base] {
+			continue
+		}
+		f, err := dir.open(base)
 		if err != nil {
 			continue // it is gone, or nobody may read it
 		}
@@ -264,6 +277,9 @@ func (s *search) folder(ctx context.Context, root *os.Root, in folderFiles, fs *
 		_ = f.Close()
 	}
 }
+
+// below is a folder of the search as its root names it.
+func (s *search) below(dir string) string { return filepath.Join(s.place.rel, filepath.FromSlash(dir)) }
 
 // result is what was found, and what was not looked at.
 func (s *search) result() string {

@@ -19,6 +19,9 @@ type match struct {
 	exact   bool // must says it all
 }
 
+// shortText is what is too short to pick lines by; the automaton does that better.
+const shortText = 3
+
 func newMatch(in grepArgs) (*match, error) {
 	if in.Pattern == "" {
 		return nil, failf("The pattern is empty. Say what to search for.")
@@ -52,6 +55,9 @@ func newMatch(in grepArgs) (*match, error) {
 	}
 	m.must, m.fold = []byte(must), fold
 	m.exact = !fold && tree.Op == syntax.OpLiteral && string(tree.Rune) == must
+	if !m.exact && len(must) < shortText && len(must) == utf8.RuneCountInString(must) {
+		m.must, m.fold = nil, false // nearly every line holds it
+	}
 	return m, nil
 }
 

@@ -76,7 +76,7 @@ func (o Options) whole(env session.ToolEnv, path string) (source, error) {
 		return source{}, err
 	}
 	if isFolder(p.abs) {
-		return source{}, failf("%s is a folder. Name its files, or use a command.", path)
+		return source{}, failf("%s is a folder; here only files are moved and deleted, which the user can take back. Name its files, or use the shell tool: mv, rmdir or rm -r.", path)
 	}
 	s := source{place: p}
 	switch s.bytes, s.info, err = p.content(); {

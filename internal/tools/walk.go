@@ -262,7 +262,7 @@ func readFolder(root *os.Root, name string) ([]fs.DirEntry, error) {
 	} else if !info.IsDir() {
 		return nil, syscall.ENOTDIR
 	}
-	return dir.ReadDir(-1)
+	return listFolder(dir)
 }
 
 // missing says that a search did not see every file.

@@ -50,7 +50,7 @@ func (t writeTool) Plan(env session.ToolEnv, args json.RawMessage) (session.Plan
 		case in.Version == "":
 			return session.Plan{}, failf("%s exists. Read it first and pass its version, or use edit.", in.Path)
 		case in.Version != versionOf(change.Before):
-			return session.Plan{}, failf("%s has changed since version %s; it is now %s. Read it again before you replace it.", in.Path, in.Version, versionOf(change.Before))
+			return session.Plan{}, failf("%s is not at version %s any more. Read it again before you replace it.", in.Path, in.Version)
 		}
 	} else if in.Version != "" {
 		return session.Plan{}, failf("%s does not exist any more. Leave out the version to create it.", in.Path)
