@@ -41,6 +41,9 @@ func TestSecrets_EachBorderByItself(t *testing.T) {
 	if res := a.Await(a.Prompt(s.SessionID, "look at "+folder)); !strings.Contains(string(res.Raw), "end_turn") {
 		t.Fatalf("the prompt ended with %s", res.Raw)
 	}
+	if len(w.requests()) == 0 {
+		t.Fatal("the model was asked nothing")
+	}
 	if body := w.requests()[0].body; !strings.Contains(body, "acts as "+mask) || strings.Contains(body, "sk-run-a1b2") {
 		t.Errorf("the model was told %.3000s", body)
 	}
