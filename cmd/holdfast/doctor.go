@@ -120,7 +120,7 @@ func firstIs(word, s string) int {
 }
 
 func (d *diagnosis) add(check, level, message, command string) {
-	d.Findings = append(d.Findings, finding{Check: check, Level: level, Message: message, Command: command})
+	d.Findings = append(d.Findings, finding{Check: check, Level: level, Message: secretsOf(d.Home).mask.Text(message), Command: command})
 }
 
 // broken says why the store cannot be used.

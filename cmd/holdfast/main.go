@@ -55,7 +55,8 @@ func run(args []string) int {
 		fmt.Fprintf(os.Stderr, "holdfast: %s: %s\n%s\n", open.Code, open.Message, open.Action)
 		return exitFailed
 	}
-	fmt.Fprintf(os.Stderr, "holdfast: %v\n", plainly(err))
+	home, _ := homeDir() // without one, shapes are masked all the same
+	fmt.Fprintf(os.Stderr, "holdfast: %s\n", secretsOf(home).mask.Text(fmt.Sprint(plainly(err))))
 	return exitFailed
 }
 

@@ -39,7 +39,7 @@ const putSlot = `INSERT INTO queue (session, run, instance, work_tree, state, ke
 
 // PutSlot gives a session its place.
 func (t *Tx) PutSlot(p session.Slot) error {
-	_, err := t.exec("put a place", putSlot, p.Session, p.Run, p.Instance, p.WorkTree, p.State, p.Keeps, ms(p.Since))
+	_, err := t.exec("put a place", putSlot, p.Session, p.Run, p.Instance, place(p.WorkTree), p.State, p.Keeps, ms(p.Since))
 	return err
 }
 

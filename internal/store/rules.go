@@ -11,7 +11,7 @@ const insertRule = `INSERT INTO rules (id, verdict, kind, session, cwd, tool, ve
 
 // InsertRule stores a standing answer of the user.
 func (t *Tx) InsertRule(r session.Rule) error {
-	_, err := t.exec("insert rule", insertRule, r.ID, r.Verdict, r.Kind, r.Session, r.Cwd, r.Tool, r.Version, r.Value, r.Programs, r.Approval, ms(r.CreatedAt))
+	_, err := t.exec("insert rule", insertRule, r.ID, r.Verdict, r.Kind, r.Session, place(r.Cwd), r.Tool, r.Version, r.Value, r.Programs, r.Approval, ms(r.CreatedAt))
 	return err
 }
 

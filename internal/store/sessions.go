@@ -14,8 +14,8 @@ const insertSession = `INSERT INTO sessions
 
 // InsertSession stores a new session with its first owner.
 func (t *Tx) InsertSession(s session.Session) error {
-	_, err := t.exec("insert session", insertSession, s.ID, s.Cwd, enc(t, s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile),
-		s.Owner, s.Generation, s.Closed, ms(s.CreatedAt), ms(s.UpdatedAt), s.WorkTree)
+	_, err := t.exec("insert session", insertSession, s.ID, place(s.Cwd), enc(t, places(s.Roots)), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile),
+		s.Owner, s.Generation, s.Closed, ms(s.CreatedAt), ms(s.UpdatedAt), place(s.WorkTree))
 	t.trace.note("create", s.ID, s.Owner, s.Generation, false)
 	return err
 }
@@ -52,7 +52,7 @@ const sessionPage = ` WHERE (?1 = '' OR cwd = ?1) AND (?2 = 0 OR (updated_at, id
 
 // Sessions lists sessions, newest first, after the place (updated, id).
 func (t *Tx) Sessions(cwd string, updated time.Time, id session.SessionID, limit int) ([]session.Session, error) {
-	all, err := list(t, "list sessions", scanSession, sessionColumns+sessionPage, cwd, ms(updated), id, limit)
+	all, err := list(t, "list sessions", scanSession, sessionColumns+sessionPage, place(cwd), ms(updated), id, limit)
 	var broken *session.RecordError
 	if errors.As(err, &broken) {
 		return t.sessionsOneByOne(cwd, updated, id, limit)
@@ -71,7 +71,7 @@ func (t *Tx) UpdateSession(s session.Session) error {
 		if err := t.one("update session", updateBrokenSession, s.Closed, ms(s.UpdatedAt), s.ID); err != nil {
 			return err
 		}
-	} else if err := t.one("update session", updateSession, enc(t, s.Roots), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile), s.Closed,
+	} else if err := t.one("update session", updateSession, enc(t, places(s.Roots)), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile), s.Closed,
 		ms(s.UpdatedAt), s.Recovery, s.ID); err != nil {
 		return err
 	}

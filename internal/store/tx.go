@@ -124,6 +124,20 @@ func at(v int64) time.Time {
 // encoded is JSON whose texts are masked already.
 type encoded string
 
+// place is the path of a folder that work happens in. It decides where, so that it is never masked.
+type place string
+
+func places(paths []string) []place {
+	if paths == nil {
+		return nil
+	}
+	out := make([]place, len(paths))
+	for i, p := range paths {
+		out[i] = place(p)
+	}
+	return out
+}
+
 // enc encodes a value without the secrets in its texts.
 func enc[T any](t *Tx, v T) encoded {
 	b, err := json.Marshal(secret.Hide(t.mask, v))

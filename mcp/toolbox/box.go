@@ -101,7 +101,7 @@ func (b *Box) OnNotice(fn func(session.SessionID, string)) {
 func (b *Box) tell(id session.SessionID, format string, args ...any) {
 	b.mu.Lock()
 	fn := b.notice
-	text := fmt.Sprintf(format, args...)
+	text := b.Mask.Text(fmt.Sprintf(format, args...))
 	if bu := b.sessions[id]; bu != nil {
 		if bu.told[text] {
 			b.mu.Unlock()
