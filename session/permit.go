@@ -202,7 +202,7 @@ func (c *call) ask(ctx context.Context, unknown []EffectID) (Approval, error) {
 	p := Approval{ID: ApprovalID(c.t.e.NewID()), Session: c.t.a.id, Run: c.t.run.ID, Effect: c.effect.ID, Unknown: unknown,
 		Binding: Binding(c.effect, c.t.sess, unknown), State: ApprovalPending, AskedAt: c.t.e.Now()}
 	p.Question, p.Choices = c.effect.Plan.Question, c.effect.Plan.Choices
-	if r, ok := Always(subjectOf(c.effect, c.t.sess, c.tool.Kind())); ok {
+	if r, ok := Always(subjectOf(c.effect, c.t.sess, c.tool.Kind())); ok && c.t.e.Mask.Text(r.Value) == r.Value { // a secret is not stored, so no rule can be about one
 		p.Always = r.Offer()
 	}
 	var open []Approval

@@ -50,6 +50,8 @@ func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
 		return r, &RuleError{"cwd", "what is allowed is allowed in a session or a directory, not everywhere"}
 	case r.Kind != RuleTool && strings.TrimSpace(r.Value) == "":
 		return r, &RuleError{"value", "say what it covers"}
+	case e.Mask.Text(r.Value) != r.Value:
+		return r, &RuleError{"value", "it holds a secret, which is not stored; say it in other words, such as the beginning of the command before the secret"}
 	}
 	err := e.Store.Commit(ctx, "rule.added", func(tx Tx) error {
 		if r.Session != "" {

@@ -58,6 +58,9 @@ func newWorld(t *testing.T) *world {
 // obeying is a model that makes the one call a prompt names as "TOOL ARGS", and repeats what came of it.
 func obeying(r fakemodel.Request) fakemodel.Reply {
 	last := r.Messages[len(r.Messages)-1]
+	for i := len(r.Messages) - 1; i > 0 && last.Role == "user" && strings.HasPrefix(last.Content, "["); i-- {
+		last = r.Messages[i-1] // what Holdfast tells in between is no prompt
+	}
 	tool, args, _ := strings.Cut(last.Content, " ")
 	if last.Role != "user" {
 		return fakemodel.Text("done")
