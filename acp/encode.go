@@ -234,6 +234,7 @@ func commandsUpdate() update {
 	step := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or u1, u2, … to take an undo back"}}
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{
 		{Name: "goal", Description: "Pursue an objective over many turns until an independent review accepts it", Input: hint},
+		{Name: "help", Description: "List these commands"},
 		{Name: "rules", Description: "List your standing answers, or revoke one",
 			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "revoke ID"}}},
 		{Name: "status", Description: "Say where the goal stands"},
@@ -360,6 +361,6 @@ func promptResult(stop string) v1.PromptResponse {
 }
 
 func promptError(r session.Run) *rpc.Error {
-	return &rpc.Error{Code: rpc.CodeInternalError, Message: "The model endpoint failed: " + r.Reason,
+	return &rpc.Error{Code: rpc.CodeInternalError, Message: "The model endpoint failed: " + strings.TrimSuffix(r.Reason, ".") + ". Send the message again to go on from here.",
 		Data: map[string]any{"sessionId": r.Session, "code": r.ReasonCode}}
 }

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/acp/rpc"
 	"holdfast/goals"
 	"holdfast/internal/fault"
+	"holdfast/internal/nearest"
 	"holdfast/session"
 )
 
@@ -146,26 +148,33 @@ func (a *Agent) updateGoal(ctx context.Context, b *Backend, req *rpc.Request) er
 // slash is a command that the user typed as a prompt.
 type slash struct{ name, rest string }
 
-// command recognises the commands we advertise.
+// commandNames are the commands that a prompt may be.
+var commandNames = []string{"/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery", "/takeover", "/trust", "/context", "/help"}
+
+// command recognises the commands we advertise, and a single word that was surely meant to be one.
 func command(text string) (slash, bool) {
-	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	switch name {
-	case "/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery", "/takeover", "/trust", "/context":
+	name, rest, more := strings.Cut(strings.TrimSpace(text), " ")
+	if slices.Contains(commandNames, name) {
 		return slash{name, strings.TrimSpace(rest)}, true
+	}
+	if near := nearest.Of(name, commandNames); strings.HasPrefix(name, "/") && !more && near != "" {
+		return slash{name, near}, true
 	}
 	return slash{}, false
 }
 
 // action is what a command does: a control of the goal, "status", or "" when the rest of it is the objective of a new one.
 func (s slash) action() string {
-	if s.name == "/stop" {
-		return "stop"
-	}
 	switch s.name {
+	case "/stop", "/help":
+		return s.name[1:]
 	case "/rules", "/recovery", "/takeover", "/trust", "/context":
 		return s.name[1:]
 	}
-	first, _, _ := strings.Cut(s.rest, " ")
+	if !slices.Contains(commandNames, s.name) {
+		return "unknown"
+	}
+	first, _, more := strings.Cut(s.rest, " ")
 	if s.name == "/status" || s.rest == "" || first == "status" {
 		return "status"
 	}
@@ -180,12 +189,28 @@ func (s slash) action() string {
 	if first == "revise" {
 		return first
 	}
+	if !more && nearest.Of(s.rest, goalWords) != "" {
+		return "unclear" // no objective is one word that is nearly a command
+	}
 	return ""
 }
+
+// goalWords are what "/goal" takes besides an objective.
+var goalWords = []string{"status", "pause", "resume", "end", "verify", "retry", "help", "revise", "stop", "cancel", "clear"}
 
 // slashHelp is what "/goal help" answers.
 const slashHelp = "/goal <objective> sets a goal. /goal status tells where it stands, /goal pause (or stop, cancel) stops it until /goal resume, " +
 	"/goal end ends it for good, /goal revise <objective> changes it, /goal verify asks for a review now, /goal retry tries again what a block held up."
+
+// helpLine lists the commands, each with what it does.
+func helpLine() string {
+	var b strings.Builder
+	b.WriteString("Anything that is no command goes to the model. Commands:")
+	for _, c := range commandsUpdate().AvailableCommandsUpdate.AvailableCommands {
+		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Description)
+	}
+	return b.String()
+}
 
 // sets tells whether the command sets a goal.
 func (s slash) sets() bool { return s.action() == "" }
@@ -195,7 +220,14 @@ func (s slash) sets() bool { return s.action() == "" }
 func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text string, shown session.ItemID) (hold, line string, err error) {
 	switch action := s.action(); action {
 	case "help":
+		if s.name == "/help" {
+			return "", helpLine(), nil
+		}
 		return "", slashHelp, nil
+	case "unknown":
+		return "", fmt.Sprintf("There is no command %s; did you mean %s? Nothing was done.", s.name, s.rest), nil
+	case "unclear":
+		return "", fmt.Sprintf("Did you mean /goal %s? Nothing was done. An objective says in a few words what is to be reached.", nearest.Of(s.rest, goalWords)), nil
 	case "":
 		v, err := b.Goals.Create(ctx, goals.CreateParams{Session: id, Objective: s.rest, Shown: text, ShownID: shown})
 		return v.GoalID, statusLine(v), err

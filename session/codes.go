@@ -70,7 +70,7 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeOwnerSilent:      {"The process that executes it does not respond; it may be suspended.", "user", []string{"continue", "takeover"}},
 	CodeServerMissing:    {"A tool needs an MCP server that only the editor can supply again.", "user", []string{"open", "pause", "end"}},
 	CodeStalled:          {"It did nothing for too long, and a person says whether what it changed is put back first.", "user", []string{"redo", "retry", "end"}},
-	CodeSlot:             {"As many runs work unattended as may; it goes on when one of them ends, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
+	CodeSlot:             {"It waits for its turn: so many runs work unattended at once. It goes on when one of them ends, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
 	CodeWorktreeBusy:     {"Another session works unattended in the same work tree; it goes on when that one is done, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
 	CodeUnreadable:       {"A record of this session could not be read from the disk.", "user", []string{"retry", "end"}},
 	CodeMalformed:        {"A record of this session is not valid.", "user", []string{"retry", "end"}},

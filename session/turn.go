@@ -414,7 +414,8 @@ func (t *turn) fault(ctx context.Context, me *ModelError) error {
 	if me.RetryAfter > 0 {
 		wait = min(max(wait, me.RetryAfter), maxBackoff)
 	}
-	return t.commit(ctx, "model.retry", func(tx Tx) error {
+	first := t.run.Faults == 0
+	err := t.commit(ctx, "model.retry", func(tx Tx) error {
 		now := t.e.Now()
 		run, err := tx.Run(t.run.ID)
 		if err != nil {
@@ -430,6 +431,11 @@ func (t *turn) fault(ctx context.Context, me *ModelError) error {
 		t.run = run
 		return tx.UpdateRun(run, now)
 	})
+	if err == nil && first { // said once, however often it is tried
+		t.e.bus.publish(t.a.id, Live{Item: ItemID(t.e.NewID()), Kind: ItemMarker, Run: t.run.ID, Thread: t.setup.Thread,
+			Text: "\n[" + strings.TrimSuffix(me.Message, ".") + ". It is tried again by itself.]\n"})
+	}
+	return err
 }
 
 // fail ends an attempt that cannot go on without a person.

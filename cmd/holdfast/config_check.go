@@ -75,8 +75,8 @@ func checked(args []string, project bool) ([]checkedFile, error) {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("there is no file %s", line(path, 300))
 		}
-		_, err = config.ReadAs(path, project || strings.HasSuffix(filepath.ToSlash(path), "/"+config.ProjectFile))
-		return []checkedFile{{path, true, mistakes(err)}}, nil
+		f, err := config.ReadAs(path, project || strings.HasSuffix(filepath.ToSlash(path), "/"+config.ProjectFile))
+		return []checkedFile{{path, true, mistakes(usable(f, err))}}, nil
 	}
 	home, err := homeDir()
 	if err != nil {
@@ -91,11 +91,19 @@ func checked(args []string, project bool) ([]checkedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []checkedFile{{user.Path, user.Exists || uerr != nil, mistakes(uerr)}}
+	all := []checkedFile{{user.Path, user.Exists || uerr != nil, mistakes(usable(user, uerr))}}
 	if p.Exists() {
-		all = append(all, checkedFile{p.File.Path, true, mistakes(p.Err)})
+		all = append(all, checkedFile{p.File.Path, true, mistakes(usable(p.File, p.Err))})
 	}
 	return all, nil
+}
+
+// usable is what is wrong with a file, its rules looked at as well.
+func usable(f config.File, err error) error {
+	if wrong := ruleMistakes(f); err == nil && len(wrong) > 0 {
+		return wrong
+	}
+	return err
 }
 
 func (f checkedFile) print(w io.Writer) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"holdfast/internal/keys"
 	"holdfast/internal/provider"
 )
 
@@ -34,6 +35,7 @@ func demo(ctx context.Context, model string) (err error) {
 	defer stop()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that went away must not keep the demo from cleaning up
 	if model != "" {                                        // before there is anything to clean up
+		handKeys()
 		if _, err := provider.Check(provider.Config{Model: model, Getenv: os.Getenv}); err != nil {
 			return err
 		}
@@ -53,6 +55,19 @@ func demo(ctx context.Context, model string) (err error) {
 	}
 	d.say("Nothing of the demo is left: no process, and no folder.")
 	return nil
+}
+
+// handKeys puts keys that setup has kept into the environment of the demo, whose processes have a state directory of their own.
+func handKeys() {
+	home, err := homeDir()
+	if err != nil {
+		return // then there are none
+	}
+	for _, name := range keys.Variables {
+		if v := secretsOf(home).getenv(name); v != "" {
+			_ = os.Setenv(name, v) // the name is valid
+		}
+	}
 }
 
 // demoRun is one demo. Everything but say belongs to the goroutine that runs it.

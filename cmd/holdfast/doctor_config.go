@@ -27,7 +27,8 @@ func (d *diagnosis) configuration(ctx context.Context, start bool, log zerolog.L
 		d.add("config", levelOK, "There is no configuration; it would be "+path+".", "")
 		return
 	}
-	if _, err := rulebook(d.Home, noProject); err != nil {
+	if f, err := config.Read(path); err == nil && len(ruleMistakes(f)) > 0 {
+		err := ruleMistakes(f)
 		d.add("config", levelPerson, "A rule cannot be used, so that every command asks: "+line(err.Error(), 300)+".", "Correct "+path+", then start anew.")
 		return
 	}

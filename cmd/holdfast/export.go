@@ -131,7 +131,11 @@ func sessionsExport() *cobra.Command {
 				_, err = c.out.Write([]byte(text))
 				return err
 			}
-			return writeExport(out, text, force)
+			if err := writeExport(out, text, force); err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintf(c.errs, "written to %s\n", line(out, whole))
+			return nil
 		})
 	}
 	cmd.Flags().StringVar(&format, "format", "markdown", "markdown or json")
@@ -143,13 +147,16 @@ func sessionsExport() *cobra.Command {
 // writeExport writes a file that only its owner reads, whole or not at all.
 func writeExport(path, text string, force bool) (err error) {
 	if _, err := os.Lstat(path); err == nil && !force {
-		return usageError{fmt.Errorf("%s is there already; say --force to replace it", path)}
+		return fmt.Errorf("%s is there already; say --force to replace it", path)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at %s: %w", path, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".holdfast-export-*")
-	if err != nil {
-		return fmt.Errorf("write the export: %w", err)
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, ".holdfast-export-*")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s", dir)
+	} else if err != nil {
+		return fmt.Errorf("nothing can be written to the directory %s", dir)
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // it has its own name by then, or is of no use
 	_, err = f.WriteString(text)

@@ -32,7 +32,7 @@ func goalsCommand() *cobra.Command {
 func goalsList() *cobra.Command {
 	var status string
 	var limit int
-	known := []string{"active", "paused", "blocked", "achieved", "cancelled", "budget_exhausted"}
+	known := []string{"active", "paused", "blocked", "achieved", "cancelled"}
 	cmd := &cobra.Command{Use: "list", Short: "List the goals of every session, newest first", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if status != "" {

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/goals"
 	"holdfast/internal/config"
+	"holdfast/internal/nearest"
 	"holdfast/internal/provider"
 	"holdfast/internal/tools"
 	"holdfast/session"
@@ -30,44 +32,101 @@ func confiner(home string) *tools.Sandbox {
 // configuredRules are the standing answers of a configuration. dir is the directory that they count in where they name none; "" is everywhere.
 func configuredRules(c config.Config, path, dir string) (out []session.Rule, err error) {
 	for i, r := range c.Permissions.Rules {
-		rule := session.Rule{ID: session.RuleID(fmt.Sprintf("%s#%d", filepath.Base(path), i+1)), Verdict: session.RuleVerdict(r.Verdict), Cwd: dir,
-			Origin: fmt.Sprintf("rule %d of %s", i+1, path), CreatedAt: time.Unix(0, 0)}
+		rule, _, err := configuredRule(r)
+		if err != nil {
+			return nil, fmt.Errorf("rule %d of %s: %w", i+1, path, err)
+		}
+		rule.ID, rule.Verdict = session.RuleID(fmt.Sprintf("%s#%d", filepath.Base(path), i+1)), session.RuleVerdict(r.Verdict)
+		rule.Cwd, rule.Origin, rule.CreatedAt = dir, fmt.Sprintf("rule %d of %s", i+1, path), time.Unix(0, 0)
 		if r.In != "" && dir == "" {
 			rule.Cwd = r.In
 			if rest, ok := strings.CutPrefix(r.In, "~/"); ok {
 				rule.Cwd = filepath.Join(userHome(), rest)
 			}
 		}
-		switch {
-		case r.Command != "":
-			rule.Kind, rule.Tool, rule.Value = session.RuleCommand, "shell", strings.TrimSpace(r.Command)
-		case r.Prefix != "":
-			p, ok := session.PrefixRule(r.Prefix)
-			if !ok {
-				return nil, fmt.Errorf("%s: %q is no plain beginning of one command; use command for a whole line", rule.Origin, r.Prefix)
-			}
-			rule.Kind, rule.Tool, rule.Value = p.Kind, "shell", p.Value
-		case r.Path != "":
-			if !session.ValidPattern(r.Path) {
-				return nil, fmt.Errorf("%s: %q is no pattern", rule.Origin, r.Path)
-			}
-			rule.Kind, rule.Value = session.RuleGlob, r.Path
-		case r.Host != "":
-			p, ok := session.HostRule(r.Host)
-			if !ok {
-				return nil, fmt.Errorf("%s: %q is no host; want its name in ASCII, or *. and a domain", rule.Origin, r.Host)
-			}
-			rule.Kind, rule.Tool, rule.Value = p.Kind, p.Tool, p.Value
-		case r.Server != "" && r.Tool != "":
-			rule.Kind, rule.Value = session.RuleServer, r.Server+"/"+r.Tool
-		case r.Server != "":
-			rule.Kind, rule.Value = session.RuleServer, r.Server
-		default:
-			rule.Kind, rule.Tool = session.RuleTool, r.Tool
-		}
 		out = append(out, rule)
 	}
 	return out, nil
+}
+
+// configuredRule reads what a rule covers. member is the one that is wrong.
+func configuredRule(r config.PermissionRule) (rule session.Rule, member string, err error) {
+	switch {
+	case r.Command != "":
+		rule.Kind, rule.Tool, rule.Value = session.RuleCommand, "shell", strings.TrimSpace(r.Command)
+	case r.Prefix != "":
+		p, ok := session.PrefixRule(r.Prefix)
+		if !ok {
+			return rule, "prefix", fmt.Errorf("%q is no plain beginning of one command; use command for a whole line", r.Prefix)
+		}
+		rule.Kind, rule.Tool, rule.Value = p.Kind, "shell", p.Value
+	case r.Path != "":
+		if !session.ValidPattern(r.Path) {
+			return rule, "path", fmt.Errorf("%q is no pattern", r.Path)
+		}
+		rule.Kind, rule.Value = session.RuleGlob, r.Path
+	case r.Host != "":
+		p, ok := session.HostRule(r.Host)
+		if !ok {
+			return rule, "host", fmt.Errorf("%q is no host; want its name in ASCII, or *. and a domain", r.Host)
+		}
+		rule.Kind, rule.Tool, rule.Value = p.Kind, p.Tool, p.Value
+	case r.Server != "" && r.Tool != "":
+		rule.Kind, rule.Value = session.RuleServer, r.Server+"/"+r.Tool
+	case r.Server != "":
+		rule.Kind, rule.Value = session.RuleServer, r.Server
+	default:
+		rule.Kind, rule.Tool = session.RuleTool, r.Tool
+		if err := knownTool(r.Tool, false); err != nil {
+			return rule, "tool", err
+		}
+	}
+	return rule, "", nil
+}
+
+// knownTool refuses the name of a tool that there is not: a rule about it would protect nothing. A built-in tool is never allowed as a whole.
+func knownTool(name string, allow bool) error {
+	if strings.HasPrefix(name, "mcp__") {
+		return nil // which of them there are is known in a session alone
+	}
+	var names []string
+	for _, t := range builtinTools() {
+		names = append(names, t.Spec().Name)
+	}
+	switch {
+	case !slices.Contains(names, name):
+		if near := nearest.Of(name, names); near != "" {
+			return fmt.Errorf("there is no tool %q; did you mean %s?", name, near)
+		}
+		slices.Sort(names)
+		return fmt.Errorf("there is no tool %q; there are %s, and those of MCP servers as mcp__SERVER__TOOL", name, strings.Join(names, ", "))
+	case allow:
+		return fmt.Errorf("%s is allowed by what it does and not as a whole: allow a command, the beginning of one, edits, or a host", name)
+	}
+	return nil
+}
+
+// builtinTools are all that a model may be offered without an external server.
+func builtinTools() []session.Tool {
+	all := tools.Builtin(tools.Options{})
+	return append(append(all, goals.ChatTools()...), goals.WorkTools()...)
+}
+
+// ruleMistakes are the rules of a file that cannot be used, each with its place.
+func ruleMistakes(f config.File) (out config.Errors) {
+	for i, r := range f.Config.Permissions.Rules {
+		_, member, err := configuredRule(r)
+		if err == nil {
+			continue
+		}
+		at := fmt.Sprintf("permissions.rules[%d].%s", i, member)
+		e := &config.Error{Path: f.Path, Key: at, Message: "cannot be used: " + err.Error()}
+		if v := slices.IndexFunc(f.Values, func(v config.Value) bool { return v.Path == at }); v >= 0 {
+			e.Line = f.Values[v].Line
+		}
+		out = append(out, e)
+	}
+	return out
 }
 
 // rulebook reads the rules of the user's configuration once. project adds those of a trusted project, which count in it alone.
@@ -94,9 +153,6 @@ func askAll(why error) session.Rulebook {
 		CreatedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), // no answer with "always" is later: it may be about what would be refused
 		Origin:    "a configuration that cannot be used: " + line(why.Error(), 200)}}}
 }
-
-// noProject is for where no session works.
-func noProject(session.Session) session.Rulebook { return session.Rulebook{} }
 
 // rules are what a session's project says of its calls. A project that nobody trusts says nothing; where that cannot be found out, or what a
 // trusted one says cannot be used, every call asks.

@@ -62,8 +62,11 @@ func (s standing) state() string {
 
 // look reads the project of a directory. st is nil without a store: then nothing was ever trusted.
 func look(ctx context.Context, st session.Store, cwd string) (s standing, err error) {
-	if s.Project, err = config.FindProject(cwd); err != nil || !s.Exists() || st == nil {
+	if s.Project, err = config.FindProject(cwd); err != nil || !s.Exists() {
 		return s, err
+	}
+	if s.Err = usable(s.File, s.Err); st == nil {
+		return s, nil
 	}
 	err = st.Read(ctx, func(tx session.Tx) (err error) { s.trust, err = tx.Trust(s.Dir); return err })
 	if session.IsNotFound(err) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -93,6 +94,11 @@ func rulesAdd() *cobra.Command {
 			return err
 		}
 		r.Verdict = session.RuleVerdict(args[0])
+		if r.Kind == session.RuleTool {
+			if err := knownTool(r.Tool, r.Verdict == session.VerdictAllow); err != nil {
+				return usageError{err}
+			}
+		}
 		return writing(cmd, func(ctx context.Context, c *cli) error {
 			if in.sess != "" {
 				id, err := c.id(ctx, store.RecordSession, in.sess)
@@ -158,6 +164,9 @@ func (in written) rule(cwdGiven bool) (r session.Rule, err error) {
 	case in.pattern != "":
 		if !session.ValidPattern(in.pattern) {
 			return r, usageError{fmt.Errorf("--path: %q is no pattern", in.pattern)}
+		}
+		if st, err := os.Stat(in.pattern); err == nil && st.IsDir() {
+			return r, usageError{fmt.Errorf("--path: %s is a directory; say --edit %s, or --path '%s/**'", in.pattern, in.pattern, strings.TrimSuffix(in.pattern, "/"))}
 		}
 		r = session.Rule{Kind: session.RuleGlob, Value: in.pattern}
 	case in.host != "":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,9 @@ func sessionsUndo() *cobra.Command {
 			if err := c.st.Read(ctx, func(tx session.Tx) (err error) { s, err = tx.Session(id); return err }); err != nil {
 				return err
 			}
-			err = c.show(u.View(s.Cwd), func(w io.Writer) { _, _ = fmt.Fprintln(w, plain(u.Report(s.Cwd))) })
+			err = c.show(u.View(s.Cwd), func(w io.Writer) {
+				_, _ = fmt.Fprintln(w, strings.Replace(plain(u.Report(s.Cwd)), "/undo "+u.Name(), "holdfast sessions undo "+string(s.ID)+" "+u.Name(), 1))
+			})
 			if err == nil && u.Number == 0 {
 				err = exitError{exitFailed} // every path was left alone
 			}

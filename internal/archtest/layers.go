@@ -28,6 +28,7 @@ var layers = map[string][]string{
 	"internal/fault": nothing,
 	"internal/ident": nothing,
 
+	"internal/nearest": nothing,
 	"internal/picture": nothing,
 	"internal/proc":    {"internal/fault", "internal/ident", "internal/sandbox", "internal/secret"},
 	"internal/secret":  nothing,
@@ -47,12 +48,12 @@ var layers = map[string][]string{
 	"internal/tools":    append([]string{"internal/picture"}, domain...),
 	"internal/worktree": domain,
 	"internal/instance": ground,
-	"internal/config":   ground,
+	"internal/config":   append([]string{"internal/nearest"}, ground...),
 	"internal/keys":     ground,
 
 	"internal/instructions": nothing,
 
-	"acp":         append([]string{"acp/rpc", "acp/v1", "acp/v2", "internal/picture"}, upper...),
+	"acp":         append([]string{"acp/rpc", "acp/v1", "acp/v2", "internal/nearest", "internal/picture"}, upper...),
 	"mcp":         upper,
 	"mcp/client":  {"internal/ident", "internal/fault", "internal/secret"}, // one external server and its wire; knows nothing of sessions
 	"mcp/toolbox": append([]string{"mcp/client", "internal/picture"}, domain...),

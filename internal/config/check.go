@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"holdfast/internal/nearest"
 )
 
 // Value is one setting as it stands in a file.
@@ -151,7 +153,7 @@ func (c *checker) notASetting(e entry) {
 
 // nearest says what was likely meant.
 func (c *checker) nearest(table []string, name string, names []string) string {
-	if best := closest(name, names); best != "" {
+	if best := nearest.Of(name, names); best != "" {
 		return "write " + dotted(append(slices.Clone(table), best))
 	}
 	for _, k := range keys { // the right name in the wrong table
@@ -258,45 +260,4 @@ func alternatives(names []string) string {
 		return names[0]
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
-
-// closest is the name that takes the fewest changes, if they are few.
-func closest(name string, names []string) string {
-	best, least := "", 1+max(1, min(len(name), 9)/3)
-	for _, n := range names {
-		if d := distance(strings.ToLower(name), n); d < least {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to change, add, leave out or swap with their neighbour.
-func distance(a, b string) int {
-	const most = 64
-	x, y := []rune(a), []rune(b)
-	if len(x) > most || len(y) > most {
-		return most
-	}
-	d := make([][]int, len(x)+1)
-	for i := range d {
-		d[i] = make([]int, len(y)+1)
-		d[i][0] = i
-	}
-	for j := range y {
-		d[0][j+1] = j + 1
-	}
-	for i := range x {
-		for j := range y {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-			d[i+1][j+1] = min(d[i][j+1]+1, d[i+1][j]+1, d[i][j]+cost)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				d[i+1][j+1] = min(d[i+1][j+1], d[i-1][j-1]+1)
-			}
-		}
-	}
-	return d[len(x)][len(y)]
 }

@@ -106,7 +106,7 @@ func (s *Store) Set(provider, key, where string) (place string, why error, err e
 
 func (s *Store) toRing(provider, key string) error {
 	if s.ring == nil {
-		return errors.New("there is none here")
+		return errors.New("there is none here; --store file keeps the key in a private file")
 	}
 	return bounded(func() error {
 		if err := s.ring.Set(s.service(), provider, key); err != nil {

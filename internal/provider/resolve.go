@@ -1,8 +1,10 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -160,8 +162,10 @@ func readScript(path string) (session.Model, error) {
 		return nil, fmt.Errorf("find the script: %w", err)
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the script: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no script %s", path)
+	} else if err != nil {
+		return nil, fmt.Errorf("the script %s cannot be read", path)
 	}
 	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
 		return nil, fmt.Errorf("read the script: %s is not a regular file", path)

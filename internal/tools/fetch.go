@@ -56,7 +56,7 @@ func (fetchTool) Class() session.Class { return session.Idempotent }
 func (fetchTool) Kind() session.Kind   { return session.KindFetch }
 func (fetchTool) Version() string      { return "1" }
 
-func (fetchTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
+func (t fetchTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, error) {
 	var in fetchArgs
 	if err := decodeArgs("fetch", args, &in, "url"); err != nil {
 		return session.Plan{}, err
@@ -64,6 +64,9 @@ func (fetchTool) Plan(_ session.ToolEnv, args json.RawMessage) (session.Plan, er
 	u, err := address(in.URL)
 	if err != nil {
 		return session.Plan{}, err
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil && !public(a) && !slices.Contains(t.o.PrivateHosts, u.Hostname()) {
+		return session.Plan{}, t.whyNot(context.Background(), &errPrivate{a}) // nobody need be asked
 	}
 	in.URL = u.String()
 	p, err := plan(in, "Fetch from "+u.Host+": "+in.URL)

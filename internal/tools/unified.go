@@ -173,6 +173,9 @@ func (r *patchReader) named(f filePatch, first, old, now, from, to string, made,
 		f.old, f.new = from, to
 	case old != "" && now != "":
 		f.old, f.new = stripped(old, now)
+		if name, err := sameTwice(first); err == nil && (f.old != "" && f.old != name || f.new != "" && f.new != name) {
+			return f, r.failf("the diff --git line is about %s, and the --- and +++ lines behind it about another file. Each file begins with a diff --git line of its own", name)
+		}
 	case old != "" || now != "":
 		return f, r.failf("the --- and the +++ line belong together")
 	default:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 
 // allowed licences ask for no more than a notice, or, for MPL-2.0, only concern files of the module itself.
 var allowed = []string{"MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "ISC", "0BSD", "Unlicense", "MPL-2.0"}
+
+// choice is how a file says that one of two licences may be taken.
+var choice = regexp.MustCompile(`\b([A-Za-z0-9.-]+) OR ([A-Za-z0-9.-]+)\b`)
 
 // minCoverage is how much of a licence file must be the text of licences that are known.
 const minCoverage = 75
@@ -67,6 +71,12 @@ func licenceOf(dir string) ([]string, error) {
 			return nil, err
 		}
 		cov := licensecheck.Scan(text)
+		if offered := choice.FindSubmatch(text); offered != nil { // its author leaves the choice
+			if i := slices.IndexFunc(offered[1:], func(id []byte) bool { return slices.Contains(allowed, string(id)) }); i >= 0 {
+				ids = append(ids, string(offered[1+i]))
+				continue
+			}
+		}
 		if cov.Percent < minCoverage {
 			ids = append(ids, "an unknown text in "+e.Name())
 		}
