@@ -61,7 +61,7 @@ func (p Approval) said() Output {
 // askUser raises the question of a call and settles the call with the answer.
 func (c *call) askUser(ctx context.Context) error {
 	for {
-		p, err := c.ask(ctx, nil)
+		p, err := c.ask(ctx, judgement{})
 		if err != nil {
 			return err
 		}

@@ -142,14 +142,18 @@ func (c *call) once(ctx context.Context) error {
 	plan.Title = shownLine(plan.Title)
 	c.effect.Plan, c.effect.Version, c.effect.Class = plan, c.tool.Version(), c.tool.Class()
 	tc.Title, tc.Paths, tc.Line, tc.Files, tc.Kind = plan.Title, plan.Paths, plan.Line, Excerpts(secret.Hide(c.t.e.Mask, plan.Files)), c.tool.Kind()
-	if _, asks := c.tool.(Asker); asks {
+	ruled, err := c.ruledOut(ctx)
+	if err != nil {
+		return err
+	}
+	if _, asks := c.tool.(Asker); asks && !ruled {
 		if err := c.t.storeReads(ctx); err != nil {
 			return err
 		}
 		return c.askUser(ctx)
 	}
 	st, inStore := c.tool.(StateTool)
-	asks := PolicyInput{Class: c.effect.Class, Place: plan.Place}.placeAsks()
+	asks := ruled || PolicyInput{Class: c.effect.Class, Place: plan.Place}.placeAsks()
 	if c.effect.Class == ReadOnly && !inStore && !asks {
 		return c.read(ctx)
 	}
@@ -164,6 +168,9 @@ func (c *call) once(ctx context.Context) error {
 		if approval, err = c.permit(ctx); err != nil || approval == nil {
 			return err
 		}
+	}
+	if _, user := c.tool.(Asker); user {
+		return c.askUser(ctx)
 	}
 	if inStore {
 		return c.apply(ctx, st, *approval)

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,27 @@ func TestReach(t *testing.T) {
 				t.Errorf("%q: %q because of %q, want %q", line, got, why, want)
 			}
 		}
+	}
+}
+
+// What the shell would make of a pattern is looked at by name, and so is what programs obey when it is changed.
+func TestReach_PatternsAndObeyed(t *testing.T) {
+	s := at
+	s.Expand = func(p string) []string {
+		if ok, _ := filepath.Match(p, "/w/a.env"); ok {
+			return []string{"/w/a.env"}
+		}
+		return nil
+	}
+	s.Obeyed = func(p string) bool { return strings.Contains(p, ".vscode/") }
+	for line, want := range map[string]Reach{"cat *.txt": ReachWorks, "cat *.en*": ReachOutside, "cat < ?.en?": ReachOutside, "grep x [ab].env": ReachOutside, "cat .vscode/a": ReachReads,
+		"tee .vscode/a": ReachOutside, "echo x >> .vscode/a": ReachOutside} {
+		if got, why := ReadFacts(line).Reach(s); got != want {
+			t.Errorf("%q: %q because of %q, want %q", line, got, why, want)
+		}
+	}
+	if got := ReadFacts("cd src && mv -f a ../b; cat c; tee 'd e' --output=f $x").Touched(s); !slices.Equal(got, []string{"/w/src/a", "/w/b", "/w/src/d e", "/w/src/f"}) {
+		t.Errorf("touched: %q", got)
 	}
 }
 

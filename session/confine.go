@@ -65,9 +65,12 @@ func (c *call) lookForWall(ctx context.Context) error {
 	return nil
 }
 
-// needsWall tells whether the judgement lets a command run only confined: nobody was asked, and no rule of a person allows it.
+// needsWall tells whether the judgement lets a command run only confined: nobody was asked, and no rule of a person allows it. In auto mode a
+// rule is not enough: another command that nobody saw may have changed what this one obeys. What reaches outside by its nature would be of no
+// use confined, and was allowed as such.
 func (c *call) needsWall(j judgement) bool {
-	return c.wall.by != nil && (c.t.e.Confiner.When() == ConfineAlways || j.ruling == Allow && j.standing != StandingAllow)
+	free := j.standing == StandingAllow && (c.t.sess.Mode != ModeAuto || c.effect.Plan.Reach == ReachOutside)
+	return c.wall.by != nil && (c.t.e.Confiner.When() == ConfineAlways || j.ruling == Allow && !free)
 }
 
 // errUnconfined: every command is to be confined and this one cannot be.
@@ -89,8 +92,8 @@ func (c *call) confine(j judgement, asked bool) error {
 		return nil
 	}
 	by := *c.wall.by
-	if j.standing == StandingGranted && p.Reach == ReachNetwork {
-		by.Network = true // it was granted as a command that does nothing without
+	if (j.standing == StandingGranted || j.standing == StandingAllow) && p.Reach == ReachNetwork {
+		by.Network = true // it was allowed as a command that does nothing without
 	}
 	p.Confined = &by
 	p.Permission += "; confined by " + by.Wall

@@ -48,7 +48,7 @@ func (e *Engine) inUse(tx Tx, id SessionID) error {
 		return &InUseError{fmt.Sprintf("A client of process %d has the session open; close it there first.", row.PID)}
 	}
 	if err := idle(tx, id); errors.Is(err, ErrBusy) {
-		return &InUseError{fmt.Sprintf("The session has work that has not ended; stop it first: holdfast stop %s", id)}
+		return &InUseError{fmt.Sprintf("The session has work that has not ended; stop it first: holdfast stop %s. Where it is stopped already, an editor or 'holdfast work' brings it to its end", id)}
 	} else if err != nil {
 		return err
 	}

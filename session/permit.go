@@ -30,7 +30,7 @@ func (c *call) permit(ctx context.Context) (*Approval, error) {
 		if name := c.missing(ctx); name != "" {
 			return nil, MissingServer(name) // nobody is asked about what cannot be done
 		}
-		p, err := c.ask(ctx, j.unknown)
+		p, err := c.ask(ctx, j)
 		if err != nil {
 			return nil, err
 		}
@@ -150,6 +150,25 @@ func (c *call) judgeIn(tx Tx) (j judgement, err error) {
 	return j, nil
 }
 
+// ruledOut tells whether a rule of the user stands against the tool as a whole: then a reader is judged, too.
+func (c *call) ruledOut(ctx context.Context) (bool, error) {
+	c.book = c.t.e.rulebook(c.t.sess)
+	var rules []Rule
+	err := c.t.e.Store.Read(ctx, func(tx Tx) error {
+		own, err := tx.Rules()
+		if err != nil {
+			return err
+		}
+		written, err := c.book.rules(tx)
+		rules = append(own, written...)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the rules: %w", err)
+	}
+	return slices.ContainsFunc(rules, func(r Rule) bool { return r.Kind == RuleTool && r.Verdict != VerdictAllow && r.Tool == c.effect.Tool }), nil
+}
+
 // holds tells whether what was decided about the call is still so, in the transaction that dispatches it: a rule may have been made or
 // revoked meanwhile, the goal revised, the mode changed, another outcome lost.
 func (c *call) holds(tx Tx, approval Approval) error {
@@ -198,11 +217,13 @@ func UnknownOf(tx Tx, id SessionID) ([]EffectID, error) {
 }
 
 // ask stores the question, or finds the one that stands: a question is raised once, however often the process dies.
-func (c *call) ask(ctx context.Context, unknown []EffectID) (Approval, error) {
+func (c *call) ask(ctx context.Context, j judgement) (Approval, error) {
+	unknown := j.unknown
 	p := Approval{ID: ApprovalID(c.t.e.NewID()), Session: c.t.a.id, Run: c.t.run.ID, Effect: c.effect.ID, Unknown: unknown,
 		Binding: Binding(c.effect, c.t.sess, unknown), State: ApprovalPending, AskedAt: c.t.e.Now()}
 	p.Question, p.Choices = c.effect.Plan.Question, c.effect.Plan.Choices
-	if r, ok := Always(subjectOf(c.effect, c.t.sess, c.tool.Kind())); ok && c.t.e.Mask.Text(r.Value) == r.Value { // a secret is not stored, so no rule can be about one
+	if r, ok := Always(subjectOf(c.effect, c.t.sess, c.tool.Kind())); ok && j.standing != StandingDoubt && c.t.e.Mask.Text(r.Value) == r.Value {
+		// a secret is not stored, so no rule can be about one; and no answer for ever goes round a refusal
 		p.Always = r.Offer()
 	}
 	var open []Approval

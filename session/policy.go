@@ -35,11 +35,11 @@ type PolicyInput struct {
 // Permit rules on a call and names the rule.
 func Permit(in PolicyInput) (Ruling, string) {
 	switch {
-	case in.Class == ReadOnly && !in.placeAsks():
+	case in.Class == ReadOnly && !in.placeAsks() && !in.Standing.hinders():
 		return Allow, "P1 trusted readers are free"
 	case in.Class != ReadOnly && in.Reviewer && !in.FromCode:
 		return Refuse, "P2 a review only reads"
-	case in.Class == ReadOnly && in.Reviewer && !in.FromCode:
+	case in.Class == ReadOnly && in.Reviewer && !in.FromCode && in.placeAsks():
 		return Refuse, "P14 a review stays inside the workspace"
 	case in.Class != ReadOnly && in.Mode == ModePlan:
 		return Refuse, "P3 plan mode only reads"
@@ -47,6 +47,8 @@ func Permit(in PolicyInput) (Ruling, string) {
 		return Refuse, "P7 a rule of the user rejects it"
 	case in.Unknown:
 		return Question, "P4 an unknown outcome stands"
+	case in.Standing == StandingDoubt:
+		return Question, "P26 what a rule of the user rejects may be meant"
 	case in.Standing == StandingAsk:
 		return Question, "P8 a rule of the user asks"
 	case in.placeAsks():
@@ -64,6 +66,9 @@ func Permit(in PolicyInput) (Ruling, string) {
 	}
 	return Question, "P6 everything else asks"
 }
+
+// hinders tells whether a rule of the user stands against a call.
+func (s Standing) hinders() bool { return s == StandingAsk || s == StandingDeny || s == StandingDoubt }
 
 // auto rules on a command in auto mode. It runs without a question only where it can do no harm: because its programs are known to only
 // print, or because it is confined.

@@ -28,6 +28,10 @@ type Scope struct {
 	Inside []string                 // directories that may be changed, links resolved
 	Real   func(path string) string // an absolute path with its links resolved
 	Secret func(path string) bool   // named like something that holds keys
+	// Obeyed tells whether programs run or obey a file by itself; nil for none.
+	Obeyed func(path string) bool
+	// Expand lists the files that a pattern of the shell names right now, by absolute path; nil for none.
+	Expand func(pattern string) []string
 }
 
 // Reach says how far a command goes, and what in it decided.
@@ -85,11 +89,16 @@ func (f CommandFacts) outside(s *Scope) string {
 		}
 	}
 	for _, w := range f.Inputs {
-		if s.Secret(w.Text) {
+		if s.Secret(w.Text) || s.expandsToSecret(w) {
 			return "< " + w.Text + " (it may hold secrets)"
 		}
 	}
 	return ""
+}
+
+// expandsToSecret tells whether the shell may make a name of a word that holds keys.
+func (s *Scope) expandsToSecret(w CommandWord) bool {
+	return !w.Static && s.Expand != nil && strings.ContainsAny(w.Text, "*?[") && slices.ContainsFunc(s.Expand(s.absolute(w.Text)), s.Secret)
 }
 
 // services talk to something that is not confined with them, or ask for more rights.
@@ -116,6 +125,9 @@ func (s *Scope) leaves(p CommandPart) string {
 	}
 	write := slices.Contains(writers, program)
 	for _, w := range p.Words[1:] {
+		if s.expandsToSecret(w) {
+			return p.String() + " (" + w.Text + " names a file that may hold secrets)"
+		}
 		for _, name := range names(w.Text) {
 			if s.Secret(name) {
 				return p.String() + " (" + name + " may hold secrets)"
@@ -160,11 +172,36 @@ func names(w string) []string {
 	return out
 }
 
-func (s *Scope) real(name string) string {
-	if !filepath.IsAbs(name) {
-		name = s.Cwd + string(filepath.Separator) + name // not cleaned: a link may come before ".."
+// Touched are the files that programs name which change what they name, links resolved. It follows changes of folder.
+func (f CommandFacts) Touched(s Scope) (out []string) {
+	for _, p := range f.Parts {
+		if len(p.Words) == 0 || !p.Words[0].Static {
+			continue
+		}
+		switch program := path.Base(p.Words[0].Text); {
+		case program == "cd" || program == "pushd":
+			_ = s.enters(p) // where it cannot be followed, the words are taken from here
+		case slices.Contains(writers, program):
+			for _, w := range p.Words[1:] {
+				for _, name := range names(w.Text) {
+					if name != "" && w.Static && !strings.HasPrefix(name, "-") {
+						out = append(out, s.real(name))
+					}
+				}
+			}
+		}
 	}
-	return s.Real(name)
+	return out
+}
+
+func (s *Scope) real(name string) string { return s.Real(s.absolute(name)) }
+
+// absolute is not cleaned: a link may come before "..".
+func (s *Scope) absolute(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return s.Cwd + string(filepath.Separator) + name
 }
 
 // inside tells whether a name lies in what may be changed.
@@ -173,12 +210,12 @@ func (s *Scope) inside(name string) bool {
 	return slices.ContainsFunc(s.Inside, func(dir string) bool { return within(dir, real) })
 }
 
-// forbids tells whether writing a name asks: it lies outside, or it is git's own.
+// forbids tells whether writing a name asks: it lies outside, it is git's own, or programs obey it.
 func (s *Scope) forbids(name string) bool {
 	if name == "" || strings.HasPrefix(name, "-") {
 		return false
 	}
-	if !s.inside(name) {
+	if !s.inside(name) || s.Obeyed != nil && s.Obeyed(name) {
 		return true
 	}
 	return slices.ContainsFunc(strings.Split(name, "/"), func(n string) bool { return strings.EqualFold(n, ".git") })

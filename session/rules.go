@@ -71,6 +71,7 @@ type Subject struct {
 	Paths    []string // of the files that an edit changes
 	Place    Place    // the worst of where they lie
 	Writes   []string // of the files that redirections of the command name
+	Touches  []string // of those that it names to programs which change them
 	Programs string
 }
 
@@ -83,7 +84,7 @@ func subjectOf(e Effect, s Session, k Kind) Subject {
 	for _, f := range e.Plan.Files {
 		b.Paths = append(b.Paths, f.Path)
 	}
-	b.Writes = e.Plan.Writes
+	b.Writes, b.Touches = e.Plan.Writes, e.Plan.Touches
 	return b
 }
 
@@ -126,7 +127,9 @@ func Always(b Subject) (Rule, bool) {
 	default:
 		return r, false
 	}
-	return r, true
+	given := r
+	given.Verdict = VerdictAllow
+	return r, given.covers(b) == coversSurely // an answer for ever that would not hold for the same call again is none
 }
 
 // commonDir is the deepest directory that all files lie in.
@@ -169,13 +172,13 @@ func (r Rule) covers(b Subject) covered {
 		if strict {
 			return surely(b.Edit && r.reaches(b) && !slices.ContainsFunc(b.Paths, func(p string) bool { return !inside(p) }))
 		}
-		return surely(slices.ContainsFunc(append(b.Paths, b.Writes...), inside))
+		return b.changes(inside)
 	case RuleGlob:
 		named := func(p string) bool { return matches(r.pattern(b.Cwd), p) }
 		if strict {
 			return surely(b.Edit && r.reaches(b) && !slices.ContainsFunc(b.Paths, func(p string) bool { return !named(p) }))
 		}
-		return surely(slices.ContainsFunc(append(b.Paths, b.Writes...), named))
+		return b.changes(named)
 	case RuleServer:
 		return surely(b.External && (r.Value == b.Server || r.Value == b.Outer))
 	case RuleHost:
@@ -202,6 +205,17 @@ func (r Rule) covers(b Subject) covered {
 			return surely(c.Simple && readsAlike(b.Command, c) && len(words) > 0 && len(c.Parts[0]) >= len(words) && slices.Equal(c.Parts[0][:len(words)], words) && !carriesMore(b.Command, words))
 		}
 		return coversPart(b.Command, words, false)
+	}
+	return coversNot
+}
+
+// changes tells how surely a call changes one of some files.
+func (b Subject) changes(one func(path string) bool) covered {
+	switch {
+	case slices.ContainsFunc(b.Paths, one) || slices.ContainsFunc(b.Writes, one):
+		return coversSurely
+	case slices.ContainsFunc(b.Touches, one):
+		return coversMaybe
 	}
 	return coversNot
 }
@@ -269,18 +283,21 @@ const (
 	StandingGranted Standing = "granted" // by the Goal that the call is made for
 	StandingAsk     Standing = "ask"
 	StandingDeny    Standing = "deny"
+	StandingDoubt   Standing = "doubt" // what is refused may be meant
 )
 
 // Stand holds every rule against a call. A refusal wins over everything, a later question over what allows. What only may be covered by a
-// rule that refuses or asks is a question.
+// rule that refuses is a question that no other rule answers.
 func Stand(rules []Rule, b Subject) (Standing, RuleID) {
-	var allow, ask *Rule
+	var allow, ask, doubt *Rule
 	for i, r := range rules {
 		c := r.covers(b)
 		switch {
 		case c == coversNot:
 		case r.Verdict == VerdictDeny && c == coversSurely:
 			return StandingDeny, r.ID
+		case r.Verdict == VerdictDeny:
+			doubt = &rules[i]
 		case r.Verdict == VerdictAllow && (allow == nil || r.CreatedAt.After(allow.CreatedAt)):
 			allow = &rules[i]
 		case r.Verdict != VerdictAllow && (ask == nil || r.CreatedAt.After(ask.CreatedAt)):
@@ -288,6 +305,8 @@ func Stand(rules []Rule, b Subject) (Standing, RuleID) {
 		}
 	}
 	switch {
+	case doubt != nil:
+		return StandingDoubt, doubt.ID
 	case ask != nil && (allow == nil || !allow.CreatedAt.After(ask.CreatedAt)):
 		return StandingAsk, ask.ID
 	case allow == nil:

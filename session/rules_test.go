@@ -149,12 +149,15 @@ func stands(order []string) Standing {
 	if slices.Contains(order, "deny") {
 		return StandingDeny
 	}
+	if slices.Contains(order, "maybe deny") {
+		return StandingDoubt
+	}
 	s := StandingNone
 	for _, name := range order {
 		switch name {
 		case "allow", "granted":
 			s = Standing(name)
-		case "ask", "maybe ask", "maybe deny":
+		case "ask", "maybe ask":
 			s = StandingAsk
 		}
 	}

@@ -85,6 +85,8 @@ type Plan struct {
 	Decides string `json:"decides,omitempty"`
 	// Writes are the files that its redirections name, absolute, links resolved.
 	Writes []string `json:"writes,omitempty"`
+	// Touches are further files that a command names to programs which change what they name.
+	Touches []string `json:"touches,omitempty"`
 	// Confined is what the command is confined to; nil when it is not.
 	Confined *Confinement `json:"confined,omitempty"`
 	// Permission is why the call may happen: the policy's rule, and what the user said.

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,7 +64,9 @@ var attacks = []struct{ name, line, outcome string }{
 	{"a device of the shell", `echo x > /dev/tcp/127.0.0.1/1`, asked},
 	{"in the background", `(sleep 0.1; f=$OUT/kept; rm -f "$f") & wait`, confined},
 	{"a key without its name", `python3 -c "import os; print(open(os.path.join('$HOME', '.s'+'sh', 'id')).read())"`, confined},
-	{"all keys", `cat $HOME/.s*/*`, confined},
+	{"all keys", `cat $HOME/.s*/*`, asked},
+	{"a key by a pattern", `cat .en*`, asked},
+	{"what an editor obeys", `echo {} | tee .vscode/tasks.json`, asked},
 	{"the agent's records without their name", `d=$STATE; cat "$d"/*.db`, confined},
 	{"the environment of the agent", `cat /proc/$PPID/environ /proc/*/environ | tr '\0' '\n' | grep API_KEY`, confined},
 	{"a reader", `cat a && ls | wc -l`, free},
@@ -74,6 +77,8 @@ func TestAuto_Attacks(t *testing.T) {
 	w := newWorld(t)
 	needsWall(w)
 	w.write(filepath.Join(w.work, "a"), "text\n")
+	w.write(filepath.Join(w.work, ".env"), "KEY=value\n")
+	w.write(filepath.Join(w.work, ".vscode", "settings.json"), "{}\n")
 	w.launch("auto", true)
 	fill := strings.NewReplacer("$OUT", w.outside, "$HOME", w.home, "$STATE", w.state)
 	for _, c := range attacks {
@@ -190,4 +195,28 @@ func TestConfig_BrokenRulesAsk(t *testing.T) {
 	if o := w.do("run ls"); !o.Asked {
 		t.Errorf("it ran: %s", o.Text)
 	}
+}
+
+// In auto mode a rule that allows a command does not lead out of the sandbox: what another command, which nobody saw, has made it obey is
+// confined with it.
+func TestAuto_RulesDoNotLeadOut(t *testing.T) {
+	w := newWorld(t)
+	needsWall(w)
+	w.write(filepath.Join(w.state, "config.toml"), "[[permissions.rules]]\nverdict = \"allow\"\nprefix = \"git status\"\n")
+	if out, err := exec.Command("git", "init", "-q", w.work).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w.launch("auto", true)
+	w.write(filepath.Join(w.work, "m.sh"), "touch here\ntouch "+w.outside+"/new\n")
+	const set = `git config core.fsmonitor "sh m.sh"`
+	if o := w.do("run " + set); o.Asked || !strings.Contains(o.Text, "it ran confined") {
+		t.Fatalf("the command before: %+v", o)
+	}
+	if o := w.do("run git status"); o.Asked || !strings.Contains(o.Text, "it ran confined") {
+		t.Errorf("the command that is allowed: %+v", o)
+	}
+	if _, err := os.Stat(filepath.Join(w.work, "here")); err != nil {
+		t.Error("git did not run what it was made to: this proves nothing")
+	}
+	w.untouched("a rule")
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,11 +12,13 @@ import (
 // reach reads the command of a plan: how far it goes, what in it says so, and which files its redirections name.
 func (o Options) commandReach(env session.ToolEnv, pl *session.Plan) {
 	f := session.ReadFacts(pl.Command)
-	scope := session.Scope{Cwd: env.Cwd, Inside: o.insideOf(env), Real: realPath, Secret: o.secretWord}
+	scope := session.Scope{Cwd: env.Cwd, Inside: o.insideOf(env), Real: realPath, Secret: o.secretWord,
+		Obeyed: func(name string) bool { return obeyed.MatchString(plainPath(name)) }, Expand: expand}
 	pl.Reach, pl.Decides = f.Reach(scope)
 	if pl.Reach == session.ReachNetwork && o.Sandbox != nil && o.Sandbox.Network {
 		pl.Reach = session.ReachWorks
 	}
+	pl.Touches = f.Touched(scope)
 	for _, w := range f.Writes {
 		name := w.Text
 		if !strings.HasPrefix(name, "/") {
@@ -25,6 +28,15 @@ func (o Options) commandReach(env session.ToolEnv, pl *session.Plan) {
 			pl.Writes = append(pl.Writes, realPath(name))
 		}
 	}
+}
+
+// expand lists what a pattern of the shell names. What it cannot read names nothing.
+func expand(pattern string) []string {
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil
+	}
+	return found
 }
 
 // insideOf are the roots, and the folders for temporary files in which none of them lies.
