@@ -2,6 +2,7 @@ package tools
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 )
@@ -20,6 +21,7 @@ type ahead struct {
 	seen    []looked
 	held    []walkStep // repositories inside: who asks about them depends on the rules
 	entries int
+	left    map[string]bool // folders that were seen ahead and are left out
 }
 
 // waits tells whether the walk has gone far enough ahead.
@@ -76,11 +78,11 @@ func (w *walk) decide(r rules) {
 	a.known, a.rules = true, r
 	todo, held, seen := w.todo, a.held, a.seen
 	w.todo, a.held, a.seen = nil, nil, nil
-	w.resume(held)
-	w.resume(todo)
-	for _, f := range seen {
+	for _, f := range seen { // a folder comes before those in it
 		w.admitAhead(f)
 	}
+	w.resume(held)
+	w.resume(todo)
 	if _, ok := r.(gitRules); ok && a.on {
 		a.top.parent.release()
 	} else {
@@ -97,33 +99,43 @@ func (w *walk) settle(s walkStep, f looked) {
 		return
 	}
 	s.parent.release()
-	w.resume(f.inside)
+	inside := f.inside
 	f.inside = nil
 	w.admitAhead(f)
+	w.resume(inside)
 }
 
 // resume goes on with steps that were made ahead, and drops those that the rules leave out.
 func (w *walk) resume(steps []walkStep) {
-	g, ok := w.early.rules.(gitRules)
 	for _, s := range steps {
-		if !ok || g.within(s.dir) {
+		if w.early.leaves(s.dir) {
 			s.parent.release()
 			continue
 		}
-		s.rules, s.early = g, false
+		s.rules, s.early = w.early.rules, false
 		w.todo = append(w.todo, s)
 	}
 }
 
 // admitAhead adds what the rules leave of a folder that was seen ahead.
 func (w *walk) admitAhead(f looked) {
-	g, ok := w.early.rules.(gitRules)
-	if !ok || g.within(f.dir) {
+	a := &w.early
+	if a.leaves(f.dir) {
+		if a.left == nil {
+			a.left = map[string]bool{}
+		}
+		a.left[f.dir] = true
 		return
 	}
-	if here := g[f.dir]; len(here) > 0 {
-		left := func(name string) bool { return here[name] }
-		f.names, f.shut = slices.DeleteFunc(f.names, left), slices.DeleteFunc(f.shut, left)
+	if here := a.rules.(gitRules)[f.dir]; len(here) > 0 {
+		out := func(name string) bool { return here[name] }
+		f.names, f.shut = slices.DeleteFunc(f.names, out), slices.DeleteFunc(f.shut, out)
 	}
 	w.admit(f)
+}
+
+// leaves tells whether the rules leave out a folder that was found ahead, or one that it lies in.
+func (a *ahead) leaves(dir string) bool {
+	g, ok := a.rules.(gitRules)
+	return !ok || len(g) > 0 && (g.ignored(dir, true) || a.left[path.Dir(dir)])
 }

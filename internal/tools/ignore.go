@@ -61,17 +61,6 @@ func (g gitRules) add(p string) {
 
 func (g gitRules) ignored(p string, _ bool) bool { return len(g) > 0 && g[path.Dir(p)][path.Base(p)] }
 
-// within tells whether a folder is ignored, or one that it lies in.
-func (g gitRules) within(dir string) bool {
-	for len(g) > 0 && dir != "." {
-		if g.ignored(dir, true) {
-			return true
-		}
-		dir = path.Dir(dir)
-	}
-	return false
-}
-
 func (g gitRules) enter(string, []fs.DirEntry, func(string) ([]byte, error)) rules { return g }
 
 // ignoreFile is the patterns of one folder, behind those of the folders above. A nil one ignores nothing.

@@ -161,6 +161,9 @@ func (w *walk) run(ctx context.Context, root *os.Root, ask func(context.Context)
 	for _, s := range w.todo {
 		s.parent.release()
 	}
+	if w.err == nil {
+		w.err = context.Cause(ctx) // git may have been stopped before it answered
+	}
 	return w.err
 }
 
