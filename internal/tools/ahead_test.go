@@ -189,6 +189,7 @@ func TestWalk_AheadOfGitCountsWhatIsNotIgnored(t *testing.T) {
 	b.put("build/"+deep+"x.go", "")
 	b.put("build/in/.gitignore", "d\n")
 	b.put("b/"+strings.Repeat("d/", maxDepth-1)+"last/x.go", "")
+	b.put("b/"+strings.Repeat("d/", maxDepth-1)+"y.go", "")
 	want := b.view(".", false, 0, maxAhead)
 	if want.Missing != "\n[1 folder(s) could not be read]" {
 		t.Fatal(want.Missing)
@@ -230,6 +231,27 @@ func TestWalk_GoesAheadSoFarOnly(t *testing.T) {
 	}
 	if len(w.folders) != 1 || !slices.Equal(w.folders[0].names, []string{".gitignore", "x.go"}) {
 		t.Error(w.folders)
+	}
+}
+
+// Only so many repositories inside are asked; those in ignored folders are not among them.
+func TestWalk_AheadOfGitAsksNoIgnoredRepository(t *testing.T) {
+	b := newBench(t)
+	b.repository(".")
+	b.put(".gitignore", "/huge\n")
+	for i := range maxRepos + 20 {
+		b.repository(fmt.Sprintf("huge/r%03d", i))
+	}
+	b.repository("z/kept")
+	b.put("z/kept/.gitignore", "x.go\n/in/y.go\n")
+	b.put("z/kept/x.go", "")
+	b.put("z/kept/in/y.go", "")
+	b.put("z/kept/in/z.go", "")
+	want := map[string][]string{".": {".gitignore"}, "z/kept": {".gitignore"}, "z/kept/in": {"z.go"}}
+	for _, early := range []bool{false, true} {
+		if got := b.view(".", early, maxAhead, maxAhead).Folders; !reflect.DeepEqual(got, want) {
+			t.Errorf("ahead: %v: %v", early, got)
+		}
 	}
 }
 
