@@ -28,7 +28,7 @@ func askGit(ctx context.Context, dir, prefix string) rules {
 			}
 			return allIgnored{}
 		default:
-			g[path.Join(prefix, string(name))] = true
+			g.add(path.Join(prefix, string(name)))
 		}
 	}
 	return g

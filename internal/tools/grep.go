@@ -230,10 +230,12 @@ func (s *search) some(ctx context.Context, root *os.Root, r round, enough func(d
 func (s *search) frontier() func(done int) bool {
 	var mu sync.Mutex
 	at, lines, size := 0, 0, 0
+	through := make([]bool, len(s.hits)) // what others still work on is not looked at
 	return func(done int) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		for s.hits[done].done = true; at < len(s.hits) && s.hits[at].done; at++ {
+		s.hits[done].done = true
+		for through[done] = true; at < len(s.hits) && through[at]; at++ {
 			lines += s.hits[at].lines
 			size += s.hits[at].size
 		}

@@ -48,10 +48,18 @@ func rulesFor(ctx context.Context, root *os.Root, p place) rules {
 	return r
 }
 
-// gitRules is the set of paths that git ignores; of a folder that is ignored as a whole it holds the folder.
-type gitRules map[string]bool
+// gitRules is the set of paths that git ignores, by the folder that they lie in; of a folder that is ignored as a whole it holds the folder.
+type gitRules map[string]map[string]bool
 
-func (g gitRules) ignored(path string, _ bool) bool { return len(g) > 0 && g[path] }
+func (g gitRules) add(p string) {
+	dir, base := path.Dir(p), path.Base(p)
+	if g[dir] == nil {
+		g[dir] = map[string]bool{}
+	}
+	g[dir][base] = true
+}
+
+func (g gitRules) ignored(p string, _ bool) bool { return len(g) > 0 && g[path.Dir(p)][path.Base(p)] }
 
 func (g gitRules) enter(string, []fs.DirEntry, func(string) ([]byte, error)) rules { return g }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 )
 
 const (
@@ -30,7 +29,6 @@ type folderFiles struct {
 // walk finds the regular files below a place: everything that no rule ignores. Links are not followed, .git folders and the state directory
 // are never entered (I2). Each folder is opened below the one that it was found in (I1), by several goroutines; run waits for them.
 type walk struct {
-	o      Options
 	p      place
 	closed []string // folders where no tool goes, links resolved
 
@@ -39,12 +37,13 @@ type walk struct {
 	todo    []walkStep // the last one is next, so that few folders are open at a time
 	busy    int
 	folders []folderFiles
+	files   int
+	denied  int   // folders that cannot be read
 	err     error // why the walk ends early
+	early   ahead
 
-	files  atomic.Int64
-	repos  atomic.Int64
-	denied atomic.Int64 // folders that cannot be read
-	cut    atomic.Bool  // there are more than maxWalk
+	repos atomic.Int64
+	cut   atomic.Bool // there are more than maxWalk
 }
 
 // walkStep is one folder to look at.
@@ -54,6 +53,17 @@ type walkStep struct {
 	dir    string // below the place
 	depth  int
 	rules  rules
+	early  bool // the rules are not known yet, and these ignore nothing
+}
+
+// looked is what a look at a folder gave.
+type looked struct {
+	folderFiles
+	inside  []walkStep
+	shut    []string // folders inside that cannot be entered
+	denied  bool     // it cannot be read
+	held    bool     // what it holds depends on rules that are not known yet
+	entries int
 }
 
 // opened is a folder that steps open others in. The last of them closes it.
@@ -74,16 +84,19 @@ func (o Options) files(ctx context.Context, p place) (*walk, error) {
 	if err != nil {
 		return nil, failf("%s cannot be searched: %v.", visibleName(p.rel), plainError(err))
 	}
-	w := &walk{o: o, p: p, closed: o.closed()}
-	w.more = sync.NewCond(&w.mu)
-	top := &opened{root: root}
-	top.uses.Store(1)
-	first := walkStep{parent: top, name: p.rel, dir: ".", rules: rulesFor(ctx, root, p)}
-	if err := w.run(ctx, first); err != nil {
+	w := newWalk(p, o.closed())
+	rules := func(ctx context.Context) rules { return rulesFor(ctx, root, p) }
+	if err := w.run(ctx, root, rules, underGit(p.abs)); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(w.folders, func(a, b folderFiles) int { return comparePaths(a.dir, b.dir) })
 	return w, nil
+}
+
+func newWalk(p place, closed []string) *walk {
+	w := &walk{p: p, closed: closed, early: ahead{most: maxAhead}}
+	w.more = sync.NewCond(&w.mu)
+	return w
 }
 
 // closed lists the folders where no tool goes, as they really are.
@@ -119,25 +132,37 @@ func comparePaths(a, b string) int {
 // workers is how many goroutines a search uses.
 func workers() int { return min(max(runtime.GOMAXPROCS(0), 2), 8) }
 
-func (w *walk) run(ctx context.Context, first walkStep) error {
-	w.todo = []walkStep{first}
+// run walks below a root, which it closes. early tells whether to start before the rules are known.
+func (w *walk) run(ctx context.Context, root *os.Root, ask func(context.Context) rules, early bool) error {
 	stop := context.AfterFunc(ctx, func() { w.fail(context.Cause(ctx)) })
 	defer stop()
-	var wg sync.WaitGroup
+	asking, enough := context.WithCancel(ctx)
+	defer enough()
+	w.begin(root, early)
+	var asked sync.WaitGroup
+	asked.Go(func() { w.decide(ask(asking)) })
+	var walkers sync.WaitGroup
 	for range workers() {
-		wg.Go(func() {
+		walkers.Go(func() {
 			for {
 				s, ok := w.next()
 				if !ok {
 					return
 				}
-				w.finish(w.look(ctx, s))
+				w.finish(s, w.look(ctx, s))
 			}
 		})
 	}
-	wg.Wait()
+	walkers.Wait()
+	enough()
+	asked.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, s := range w.todo {
 		s.parent.release()
+	}
+	if w.err == nil {
+		w.err = context.Cause(ctx) // git may have been stopped before it answered
 	}
 	return w.err
 }
@@ -146,7 +171,7 @@ func (w *walk) run(ctx context.Context, first walkStep) error {
 func (w *walk) next() (walkStep, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.todo) == 0 && w.busy > 0 && w.err == nil {
+	for w.err == nil && !w.cut.Load() && (w.early.waits() || len(w.todo) == 0 && (w.busy > 0 || !w.early.known)) {
 		w.more.Wait()
 	}
 	if len(w.todo) == 0 || w.err != nil || w.cut.Load() {
@@ -159,15 +184,35 @@ func (w *walk) next() (walkStep, bool) {
 	return s, true
 }
 
-func (w *walk) finish(f folderFiles, inside []walkStep) {
+func (w *walk) finish(s walkStep, f looked) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.busy--
-	w.todo = append(w.todo, inside...)
-	if len(f.names) > 0 {
-		w.folders = append(w.folders, f)
+	switch {
+	case !s.early:
+		s.parent.release()
+		w.admit(f)
+	case w.early.known:
+		w.settle(s, f)
+	default:
+		w.keep(s, f)
 	}
 	w.more.Broadcast()
+}
+
+// admit adds a folder to what was found.
+func (w *walk) admit(f looked) {
+	if f.denied || len(f.shut) > 0 {
+		w.denied++
+	}
+	w.todo = append(w.todo, f.inside...)
+	if w.files += len(f.names); w.files > maxWalk {
+		f.names = f.names[:max(0, len(f.names)-(w.files-maxWalk))]
+		w.cut.Store(true)
+	}
+	if len(f.names) > 0 {
+		w.folders = append(w.folders, f.folderFiles)
+	}
 }
 
 func (w *walk) fail(err error) {
@@ -180,68 +225,80 @@ func (w *walk) fail(err error) {
 }
 
 // look reads one folder. One that cannot be read does not end the search, unless it is the one that was named.
-func (w *walk) look(ctx context.Context, s walkStep) (folderFiles, []walkStep) {
-	defer s.parent.release()
-	f := folderFiles{dir: s.dir}
+func (w *walk) look(ctx context.Context, s walkStep) looked {
+	f := looked{folderFiles: folderFiles{dir: s.dir}}
 	entries, err := readFolder(s.parent.root, s.name)
 	if err != nil {
 		if s.depth == 0 {
 			w.fail(failf("%s cannot be searched: %v.", visibleName(w.p.rel), plainError(err)))
 		}
-		w.denied.Add(1)
-		return f, nil
+		f.denied = true
+		return f
 	}
 	r := s.rules
-	if s.depth > 0 && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".git" }) && w.repos.Add(1) <= maxRepos {
-		if of := askGit(ctx, filepath.Join(w.p.abs, filepath.FromSlash(s.dir)), s.dir); of != nil {
-			r = of
+	if s.depth > 0 && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".git" }) {
+		if f.held = s.early; f.held {
+			return f
+		}
+		if w.repos.Add(1) <= maxRepos {
+			if of := askGit(ctx, filepath.Join(w.p.abs, filepath.FromSlash(s.dir)), s.dir); of != nil {
+				r = of
+			}
 		}
 	}
-	var inside []string
 	r = r.enter(s.dir, entries, func(name string) ([]byte, error) { return readSmall(s.parent.root, filepath.Join(s.name, name)) })
-	g, asked := r.(gitRules)
-	all := asked && len(g) == 0 // nothing is ignored
+	inside := w.sortOut(&f, r, entries)
+	f.entries = len(entries)
+	w.steps(&f, s, r, inside)
+	return f
+}
+
+// sortOut takes the files of a folder that no rule ignores, and gives the folders in it.
+func (w *walk) sortOut(f *looked, r rules, entries []fs.DirEntry) (inside []string) {
+	ignored := func(name string, dir bool) bool { return r.ignored(path.Join(f.dir, name), dir) }
+	if g, ok := r.(gitRules); ok {
+		here := g[f.dir]
+		ignored = func(name string, _ bool) bool { return here[name] }
+	}
 	f.names = make([]string, 0, len(entries))
 	for _, e := range entries {
 		name := e.Name()
 		switch {
 		case e.IsDir():
-			if rel := path.Join(s.dir, name); name != ".git" && !r.ignored(rel, true) && !w.own(rel) {
+			if name != ".git" && !ignored(name, true) && !w.own(path.Join(f.dir, name)) {
 				inside = append(inside, name)
 			}
 		case e.Type().IsRegular():
-			if all || !r.ignored(path.Join(s.dir, name), false) {
+			if !ignored(name, false) {
 				f.names = append(f.names, name)
 			}
 		}
 	}
-	if n := w.files.Add(int64(len(f.names))); n > maxWalk {
-		f.names = f.names[:max(0, len(f.names)-int(n-maxWalk))]
-		w.cut.Store(true)
-	}
 	slices.Sort(f.names)
-	return f, w.steps(s, r, inside)
+	return inside
 }
 
 // steps are the folders inside one.
-func (w *walk) steps(s walkStep, r rules, names []string) []walkStep {
+func (w *walk) steps(f *looked, s walkStep, r rules, names []string) {
 	if len(names) == 0 || w.cut.Load() {
-		return nil
+		return
 	}
 	root, err := s.parent.root.OpenRoot(s.name)
+	if err == nil && s.depth == maxDepth {
+		_ = root.Close()
+	}
 	if err != nil || s.depth == maxDepth {
-		w.denied.Add(1)
-		return nil
+		f.shut = names
+		return
 	}
 	slices.Sort(names)
 	slices.Reverse(names)
 	at := &opened{root: root}
 	at.uses.Store(int64(len(names)))
-	out := make([]walkStep, len(names))
+	f.inside = make([]walkStep, len(names))
 	for i, name := range names {
-		out[i] = walkStep{parent: at, name: name, dir: path.Join(s.dir, name), depth: s.depth + 1, rules: r}
+		f.inside[i] = walkStep{parent: at, name: name, dir: path.Join(s.dir, name), depth: s.depth + 1, rules: r, early: s.early}
 	}
-	return out
 }
 
 // own tells whether a path is the state directory, or another folder where no tool goes.
@@ -251,28 +308,14 @@ func (w *walk) own(rel string) bool {
 	})
 }
 
-func readFolder(root *os.Root, name string) ([]fs.DirEntry, error) {
-	dir, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold it up
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }()
-	if info, err := dir.Stat(); err != nil {
-		return nil, err
-	} else if !info.IsDir() {
-		return nil, syscall.ENOTDIR
-	}
-	return listFolder(dir)
-}
-
 // missing says that a search did not see every file.
 func (w *walk) missing() string {
 	out := ""
 	if w.cut.Load() {
 		out = fmt.Sprintf("\n[only %d files were looked at, there are more; name a folder]", maxWalk)
 	}
-	if n := w.denied.Load(); n > 0 {
-		out += fmt.Sprintf("\n[%d folder(s) could not be read]", n)
+	if w.denied > 0 {
+		out += fmt.Sprintf("\n[%d folder(s) could not be read]", w.denied)
 	}
 	return out
 }
