@@ -132,6 +132,9 @@ func (c *cli) showEffect(ctx context.Context, id session.EffectID) error {
 		if v.ExitCode != nil {
 			p("exit code  %d", *v.ExitCode)
 		}
+		if v.Permission != "" {
+			p("permission %s", line(v.Permission, 400))
+		}
 		if v.SettledBy != "" || v.Note != "" {
 			p("settled by %s %s", or(string(v.SettledBy), "-"), line(v.Note, 400))
 		}

@@ -39,7 +39,7 @@ func (s Server) describe(name string, args func([]string) []string) string {
 		line += "; with variables " + names(slices.Sorted(maps.Keys(s.Env)))
 	}
 	if len(s.EnvFrom) > 0 {
-		line += "; it gets your " + names(s.EnvFrom)
+		line += "; it asks for your " + names(s.EnvFrom) + ", of which it gets no key of a model's provider"
 	}
 	return line
 }

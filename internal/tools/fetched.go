@@ -51,6 +51,9 @@ func readable(contentType string, body []byte, at *url.URL) (text, kind string, 
 	if !html && !strings.HasPrefix(kind, "text/") && !slices.Contains(textTypes, kind) && !strings.HasSuffix(kind, "+json") && !strings.HasSuffix(kind, "+xml") {
 		return "", "", failf("What came back is %s (%d bytes), which is no text. fetch reads pages and text documents only.", kind, len(body))
 	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return "[The page is empty.]", kind, nil
+	}
 	r, err := charset.NewReader(bytes.NewReader(body), contentType)
 	if err != nil {
 		return "", "", failf("What came back is in an encoding that is not known (%q).", clipText(contentType, 100))

@@ -107,6 +107,7 @@ func (t readTool) Run(ctx context.Context, env session.ToolEnv, pl session.Plan,
 	if in.From != fromDisk && info.Size() <= maxBuffer {
 		r.editor, r.asked = editorText(ctx, env, p)
 	}
+	r.silent = !r.asked && (in.From == fromEditor || in.From == "" && env.Buffer != nil)
 	return r.text(ctx, head)
 }
 
@@ -140,6 +141,7 @@ type reading struct {
 	all  io.Reader // from its first byte
 
 	asked  bool   // the editor was asked for it
+	silent bool   // the editor's text was wanted, and it did not give it
 	editor string // its text there
 }
 

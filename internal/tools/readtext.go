@@ -118,8 +118,11 @@ func (r *reading) text(ctx context.Context, head []byte) (session.Output, error)
 		return r.unlike(p), nil
 	}
 	out := session.Output{}
-	if r.asked {
+	switch {
+	case r.asked:
 		note += "; the same in the editor"
+	case r.silent:
+		note += "; as it is on disk, the editor did not say what it has"
 	}
 	if !all {
 		out.Text = p.told(fmt.Sprintf("a file of %d bytes, too large to be edited here%s", r.info.Size(), note), false)
