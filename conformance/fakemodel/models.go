@@ -1,9 +1,11 @@
 package fakemodel
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -44,12 +46,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	messages := r.Header.Get("Anthropic-Version") != ""
-	given := r.Header.Get("Authorization")
-	if messages {
-		given = r.Header.Get("X-Api-Key")
-	} else if l.Key != "" {
-		l.Key = "Bearer " + l.Key
-	}
+	given := cmp.Or(r.Header.Get("X-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) // the messages wire takes both
 	switch {
 	case l.Status != 0 || l.Body != "":
 		if l.Status != 0 {
