@@ -173,12 +173,12 @@ func TestModels_OwnFigures(t *testing.T) {
 func TestModels_Ask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	w.model.Lists(fakemodel.Listing{Key: key, Page: 2, Models: []fakemodel.Listed{{ID: "claude-opus-4-5"}, {ID: "b", Context: 500, Output: 50}, {ID: "c", Context: 600}, {ID: "a"}, {ID: "d"}}})
+	w.model.Lists(fakemodel.Listing{Key: key, Page: 2, Models: []fakemodel.Listed{{ID: "claude-opus-4-5"}, {ID: "b", Context: 500, Output: 50}, {ID: "c", Context: 600}, {ID: "a"}, {ID: "d"}, {ID: "e-" + key}}})
 	w.only("OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+w.model.URL(), "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+w.model.Origin(), "HOLDFAST_MODEL=anthropic/elsewhere")
 	w.configure("[[models]]\nname = \"anthropic/b\"\ncontext_tokens = 7\n")
 	l := document[modelList](w, "models", "--ask")
-	want := []string{"openai/a", "openai/b", "openai/c", "openai/claude-opus-4-5", "openai/d",
-		"anthropic/elsewhere", "anthropic/a", "anthropic/b", "anthropic/c", "anthropic/claude-opus-4-5", "anthropic/d"}
+	want := []string{"openai/a", "openai/b", "openai/c", "openai/claude-opus-4-5", "openai/d", "openai/e-***",
+		"anthropic/elsewhere", "anthropic/a", "anthropic/b", "anthropic/c", "anthropic/claude-opus-4-5", "anthropic/d", "anthropic/e-***"}
 	if !slices.Equal(l.names(), want) {
 		t.Errorf("listed %q", l.names())
 	}

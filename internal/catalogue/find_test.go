@@ -60,14 +60,18 @@ func TestFind_Images(t *testing.T) {
 	}
 }
 
-var names = rapid.Custom(func(t *rapid.T) string { return rapid.StringMatching(`[ab]{0,3}`).Draw(t, "name") })
+var (
+	names    = rapid.StringMatching(`[ab]{1,3}`)
+	ends     = rapid.SampledFrom([]string{"", "-20260102", "-2026-01-02", "-latest"})
+	patterns = rapid.SampledFrom([]string{"a", "b", "ab", "ba", "a*", "*a", "b*", "*b", "a*b", "*", "**", "a*2", "*-2*", "b*st", "*-20260102"})
+)
 
 // file of some entries whose patterns overlap.
 func drawn(t *rapid.T) *Catalogue {
 	c := &Catalogue{}
 	seen := map[pattern]bool{}
-	for i := range rapid.IntRange(0, 8).Draw(t, "entries") {
-		p := pattern{provider: rapid.SampledFrom([]string{"p", "q", "*"}).Draw(t, "provider"), name: rapid.StringMatching(`[ab*]{1,3}`).Draw(t, "pattern")}
+	for i := range rapid.IntRange(0, 12).Draw(t, "entries") {
+		p := pattern{provider: rapid.SampledFrom([]string{"p", "q", "*"}).Draw(t, "provider"), name: patterns.Draw(t, "pattern")}
 		if seen[p] {
 			continue
 		}
@@ -83,7 +87,7 @@ func drawn(t *rapid.T) *Catalogue {
 func TestFind_OrderDecidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawn(t)
-		name := names.Draw(t, "asked") + rapid.SampledFrom([]string{"", "-2026-01-02", "-latest"}).Draw(t, "end")
+		name := names.Draw(t, "asked") + ends.Draw(t, "end")
 		want, ok := c.Find("p", name)
 		other := &Catalogue{entries: rapid.Permutation(c.entries).Draw(t, "order")}
 		got, also := other.Find("p", name)
@@ -97,7 +101,7 @@ func TestFind_OrderDecidesNothing(t *testing.T) {
 func TestFind_TheMoreExactCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawn(t)
-		name := names.Draw(t, "asked") + rapid.SampledFrom([]string{"", "-20260102"}).Draw(t, "end")
+		name := names.Draw(t, "asked") + ends.Draw(t, "end")
 		got, ok := c.Find("p", name)
 		any := false
 		for _, h := range c.entries {
@@ -116,6 +120,31 @@ func TestFind_TheMoreExactCounts(t *testing.T) {
 			t.Fatalf("%q: found %t, matched %t", name, ok, any)
 		}
 	})
+}
+
+// Between patterns that are equally exact the newer model counts, and one whose day is known before one whose day is not.
+func TestFind_TheNewerOfEquals(t *testing.T) {
+	for name, days := range map[string][2]string{"later": {"2025-01-01", "2026-01-01"}, "known": {"", "2025-01-01"}} {
+		for _, first := range []int{0, 1} {
+			entries := []held{{pattern{"p", "a*", false}, Entry{Released: days[first]}}, {pattern{"p", "*b", false}, Entry{Released: days[1-first]}}}
+			if e, ok := (&Catalogue{entries: entries}).Find("p", "ab"); !ok || e.Released != days[1] {
+				t.Errorf("%s, %d: %+v", name, first, e)
+			}
+		}
+	}
+}
+
+// What is said of a provider's own model counts before what is said of that name anywhere.
+func TestFind_TheProvidersOwn(t *testing.T) {
+	for _, providers := range [][2]string{{"p", "*"}, {"*", "p"}} {
+		var c Catalogue
+		for _, p := range providers {
+			c.entries = append(c.entries, held{pattern{p, "a", false}, Entry{Context: Is(int64(len(p)), Origin{From: p})}})
+		}
+		if e, _ := c.Find("p", "a"); e.Context.From != "p" {
+			t.Errorf("%q: %+v", providers, e)
+		}
+	}
 }
 
 // A date is a day that there is, in a spelling of the providers, and only at the end.
