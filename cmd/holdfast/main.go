@@ -111,7 +111,7 @@ func rootCommand() *cobra.Command {
 			}},
 		demoServerCommand(),
 		workCommand(&model), goalsCommand(), sessionsCommand(), rulesCommand(), configCommand(), trustCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model),
-		setupCommand(), upgradeCommand(), versionCommand(),
+		modelsCommand(&model), setupCommand(), upgradeCommand(), versionCommand(),
 	)
 	return root
 }

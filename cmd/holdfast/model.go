@@ -13,19 +13,19 @@ import (
 // A configuration that cannot be read and may say where the model is asked is an error: a key must not go anywhere else.
 func modelConfig(home, name string, key []byte) (provider.Config, error) {
 	path := config.Path(home, userHome())
-	c, err := config.Load(path)
+	f, err := config.Read(path)
 	if err != nil {
 		if config.Mentions(path, "model") {
 			return provider.Config{}, &provider.NotConfiguredError{Message: fmt.Sprintf("The configuration may say which model to ask, and cannot be used: %v.", err)}
 		}
-		c = config.Config{}
 	}
+	c := f.Config // empty after an error
 	set := map[string]string{"OPENAI_BASE_URL": c.Model.OpenAIBaseURL, "ANTHROPIC_BASE_URL": c.Model.AnthropicBaseURL}
 	if c.Model.MaxTokens > 0 {
 		set["HOLDFAST_MAX_TOKENS"] = strconv.FormatInt(c.Model.MaxTokens, 10)
 	}
 	getenv := func(name string) string { return cmp.Or(secretsOf(home).getenv(name), set[name]) }
-	return provider.Config{Model: cmp.Or(name, c.Model.Name), Getenv: getenv, CredKey: key}, nil
+	return provider.Config{Model: cmp.Or(name, c.Model.Name), Getenv: getenv, CredKey: key, Catalogue: knownModels(f)}, nil
 }
 
 // scripted tells whether the model will play a script, which every surface says.

@@ -99,21 +99,44 @@ func TestImages_InPromptsAndResults(t *testing.T) {
 	})
 }
 
-// A model that takes no images is told of them.
+// A model that takes no images is told of them, whoever says so of it: the variable for whichever model, the configuration for this one, where the
+// variable is the stronger.
 func TestImages_AModelWithoutThem(t *testing.T) {
 	families(t, func(t *testing.T, family string) {
-		w := newWorldOf(t, family, nil)
-		w.env = append(w.env, "HOLDFAST_IMAGES=no")
-		a := w.start()
-		session := a.NewSession(w.work)
-		id := a.Begin("session/prompt", map[string]any{"sessionId": session, "prompt": []any{
-			map[string]any{"type": "image", "data": base64.StdEncoding.EncodeToString(picture(t, 40, 30, 10)), "mimeType": "image/png"}}})
-		if got := stop(t, a, id); got != "end_turn" {
-			t.Fatalf("stopped with %s", got)
-		}
-		r := w.requests(1)[0]
-		if len(r.Images()) != 0 || !strings.Contains(r.LastUser(), "[image: png, 40x30 pixels") || !strings.Contains(r.LastUser(), "cannot be shown images") {
-			t.Errorf("the model got %d images and %q", len(r.Images()), r.LastUser())
+		const none = "[[models]]\nname = \"openai/fa*\"\nimages = false\n\n[[models]]\nname = \"anthropic/claude-fake\"\nimages = false\n"
+		for name, tc := range map[string]struct {
+			env, config string
+			images      int
+		}{
+			"by the variable":      {env: "HOLDFAST_IMAGES=no"},
+			"by the configuration": {config: none},
+			"of another model":     {config: strings.NewReplacer("fa*", "fak", "claude-fake", "claude-fak").Replace(none), images: 1},
+			"by both":              {env: "HOLDFAST_IMAGES=yes", config: none, images: 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorldOf(t, family, nil)
+				if tc.env != "" {
+					w.env = append(w.env, tc.env)
+				}
+				if tc.config != "" {
+					if err := os.MkdirAll(w.home, 0o700); err != nil {
+						t.Fatal(err)
+					}
+					w.configure(tc.config)
+				}
+				a := w.start()
+				session := a.NewSession(w.work)
+				id := a.Begin("session/prompt", map[string]any{"sessionId": session, "prompt": []any{
+					map[string]any{"type": "image", "data": base64.StdEncoding.EncodeToString(picture(t, 40, 30, 10)), "mimeType": "image/png"}}})
+				if got := stop(t, a, id); got != "end_turn" {
+					t.Fatalf("stopped with %s", got)
+				}
+				r := w.requests(1)[0]
+				told := strings.Contains(r.LastUser(), "cannot be shown images") && strings.Contains(r.LastUser(), "[image: png, 40x30 pixels")
+				if len(r.Images()) != tc.images || told != (tc.images == 0) {
+					t.Errorf("the model got %d images and %q", len(r.Images()), r.LastUser())
+				}
+			})
 		}
 	})
 }

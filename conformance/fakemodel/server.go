@@ -28,6 +28,7 @@ type Server struct {
 	mu       sync.Mutex
 	closed   bool
 	thinks   bool
+	listing  Listing
 	running  sync.WaitGroup
 	requests []Request
 	arrived  chan struct{} // closed and replaced with each logged request
@@ -131,7 +132,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.running.Done()
 	switch {
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
-		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{"id": "fake", "object": "model", "owned_by": "fake"}}})
+		s.list(w, r)
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/chat/completions"):
 		s.complete(w, r, chat{}, parse)
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/v1/messages"):

@@ -8,7 +8,7 @@ import (
 
 // What each layer may use. Imports point downwards:
 //
-//	usage, internal/fault, internal/ident, internal/secret, internal/proc
+//	usage, internal/catalogue, internal/fault, internal/ident, internal/secret, internal/proc
 //	  ← session
 //	  ← recovery, goals
 //	  ← internal/store, internal/provider, internal/tools, internal/worktree, internal/instance, mcp, acp
@@ -16,7 +16,7 @@ import (
 //
 // Adapters do not import each other, and neither do recovery and goals.
 var (
-	ground  = []string{"usage", "internal/fault", "internal/ident", "internal/secret"}
+	ground  = []string{"usage", "internal/catalogue", "internal/fault", "internal/ident", "internal/secret"}
 	domain  = append([]string{"session", "internal/proc", "internal/sandbox"}, ground...)
 	upper   = append([]string{"recovery", "goals"}, domain...)
 	nothing []string
@@ -28,10 +28,11 @@ var layers = map[string][]string{
 	"internal/fault": nothing,
 	"internal/ident": nothing,
 
-	"internal/nearest": nothing,
-	"internal/picture": nothing,
-	"internal/proc":    {"internal/fault", "internal/ident", "internal/sandbox", "internal/secret"},
-	"internal/secret":  nothing,
+	"internal/catalogue": nothing,
+	"internal/nearest":   nothing,
+	"internal/picture":   nothing,
+	"internal/proc":      {"internal/fault", "internal/ident", "internal/sandbox", "internal/secret"},
+	"internal/secret":    nothing,
 
 	"internal/proc/early": {"internal/proc"},
 

@@ -40,6 +40,7 @@ func check(path string, project bool, entries []entry) ([]Value, Errors) {
 	}
 	c.complete()
 	c.rules(entries)
+	c.models(entries)
 	slices.SortStableFunc(c.errs, func(a, b *Error) int { return a.Line - b.Line })
 	return c.values, c.errs
 }

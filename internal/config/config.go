@@ -21,7 +21,9 @@ type Config struct {
 		OpenAIBaseURL    string `toml:"openai_base_url"`
 		AnthropicBaseURL string `toml:"anthropic_base_url"`
 	} `toml:"model"`
-	MCP struct {
+	// Models are figures that count before those of the catalogue.
+	Models []Model `toml:"models"`
+	MCP    struct {
 		// Servers are external MCP servers by name, offered to every session.
 		Servers map[string]Server `toml:"servers"`
 		// Trusted are directories in which MCP clients may start work.

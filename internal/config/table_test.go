@@ -66,7 +66,16 @@ func example(k Key) []byte {
 	if strings.HasPrefix(k.Path, "mcp.servers.") && k.last() != "command" {
 		text += "mcp.servers.some.command = \"run\"\n"
 	}
-	if head, name, ok := strings.Cut(k.Path, "[]."); ok {
+	if head, name, ok := strings.Cut(k.Path, "[]."); ok && head == "models" {
+		text = "[[models]]\n" + name + " = " + k.Example + "\n"
+		if name == "name" {
+			return []byte(text + "images = false\n")
+		}
+		text += "name = \"openai/x\"\n"
+		if name == "currency" {
+			text += "price_input = 1\n"
+		}
+	} else if ok {
 		text = "[[" + head + "]]\n" + name + " = " + k.Example + "\n"
 		switch name {
 		case "verdict":

@@ -8,15 +8,13 @@ import (
 
 	"github.com/openai/openai-go/v3"
 
+	"holdfast/internal/catalogue"
 	"holdfast/session"
 )
 
-// textOnlyNames begin the names of models that are known to take no images. Everybody else is sent them, unless the configuration says no.
-var textOnlyNames = []string{"gpt-3.5", "o1-mini", "o3-mini", "text-", "davinci", "codex-mini", "deepseek", "codellama", "codestral", "starcoder", "qwen2.5-coder", "qwen3-coder",
-	"claude-2", "claude-instant"}
-
-// textOnly tells whether a model takes no images. wish is what the configuration says: "yes", "no", or "" for what its name says.
-func textOnly(model, wish string) (bool, error) {
+// textOnly tells whether a model takes no images. wish is what the user says of whichever model is asked: "yes", "no", or "" for what is known
+// of it. Where nothing is known it is sent them.
+func textOnly(known catalogue.Entry, wish string) (bool, error) {
 	switch strings.ToLower(strings.TrimSpace(wish)) {
 	case "yes":
 		return false, nil
@@ -26,13 +24,7 @@ func textOnly(model, wish string) (bool, error) {
 	default:
 		return false, fmt.Errorf("HOLDFAST_IMAGES is %q: yes, no or auto is expected", clip(oneLine(wish), 60))
 	}
-	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
-	for _, begin := range textOnlyNames {
-		if strings.HasPrefix(name, begin) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return known.Images.Known() && !known.Images.Value, nil
 }
 
 // textUnseen is what a model that takes no images is told in their place.

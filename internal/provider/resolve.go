@@ -14,6 +14,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 
+	"holdfast/internal/catalogue"
 	"holdfast/session"
 )
 
@@ -32,6 +33,7 @@ type Config struct {
 	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
 	CredKey   []byte                   // key of the credential's hash in the identity; the same for the whole store
 	MaxTokens int64                    // output limit of one answer; 0 means the provider's default
+	Catalogue *catalogue.Catalogue     // what is known of models; nil means what is built in
 	Limits    Limits
 	Now       func() time.Time // nil means time.Now
 }
@@ -129,22 +131,12 @@ func isSet(c Config, name string) bool { return strings.TrimSpace(c.Getenv(name)
 
 // resolveEndpoint asks for a key unless the endpoint is on this machine. owner begins the names of the provider's variables.
 func resolveEndpoint(c Config, kind, name, owner, base string, open func(EndpointConfig) (session.Model, error)) (session.Model, error) {
-	key := strings.TrimSpace(c.Getenv(owner + "_API_KEY"))
-	if own := strings.TrimSpace(c.Getenv(owner + "_BASE_URL")); own != "" {
-		base = own
-	}
-	u, err := parseBase(base)
+	base, key, err := reach(c, owner, base, "model "+kind+"/"+name)
 	if err != nil {
-		return nil, fmt.Errorf("read %s_BASE_URL: %w", owner, err)
+		return nil, err
 	}
-	if strings.ContainsFunc(key, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
-		return nil, fmt.Errorf("%s_API_KEY holds white space or control characters", owner)
-	}
-	if key == "" && !isLoopback(u) {
-		return nil, &NotConfiguredError{fmt.Sprintf("The model %s/%s needs a key: run 'holdfast setup' in a terminal, set %s_API_KEY, or %s_BASE_URL to a server on this machine.",
-			kind, name, owner, owner)}
-	}
-	blind, err := textOnly(name, c.Getenv("HOLDFAST_IMAGES"))
+	known, _ := c.known().Find(kind, name)
+	blind, err := textOnly(known, c.Getenv("HOLDFAST_IMAGES"))
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +145,34 @@ func resolveEndpoint(c Config, kind, name, owner, base string, open func(Endpoin
 		return nil, fmt.Errorf("set up the model %s/%s: %w", kind, name, err)
 	}
 	return m, nil
+}
+
+// reach is where a provider is asked, and with which key. what needs it is for the error.
+func reach(c Config, owner, base, what string) (where, key string, err error) {
+	key = strings.TrimSpace(c.Getenv(owner + "_API_KEY"))
+	if own := strings.TrimSpace(c.Getenv(owner + "_BASE_URL")); own != "" {
+		base = own
+	}
+	u, err := parseBase(base)
+	if err != nil {
+		return "", "", fmt.Errorf("read %s_BASE_URL: %w", owner, err)
+	}
+	if strings.ContainsFunc(key, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		return "", "", fmt.Errorf("%s_API_KEY holds white space or control characters", owner)
+	}
+	if key == "" && !isLoopback(u) {
+		return "", "", &NotConfiguredError{fmt.Sprintf("The %s needs a key: run 'holdfast setup' in a terminal, set %s_API_KEY, or %s_BASE_URL to a server on this machine.",
+			what, owner, owner)}
+	}
+	return base, key, nil
+}
+
+// known is the catalogue that counts.
+func (c Config) known() *catalogue.Catalogue {
+	if c.Catalogue == nil {
+		return catalogue.Embedded()
+	}
+	return c.Catalogue
 }
 
 // readScript names the script by its absolute path, so that another process compares the same thing.

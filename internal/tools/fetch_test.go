@@ -27,7 +27,7 @@ func fetchFrom(t *testing.T, limit time.Duration, addr string, named bool) (sess
 	}
 	p, err := tool.Plan(session.ToolEnv{}, args)
 	if err != nil {
-		t.Fatal(err)
+		return session.Output{}, err
 	}
 	return tool.Run(context.Background(), session.ToolEnv{}, p, nil)
 }
