@@ -19,7 +19,7 @@ func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParam
 	}
 	switch {
 	case m.config.MaxTokens <= 0:
-	case m.identity.Origin == "https://api.openai.com": // OpenAI's newer models refuse the old name, other servers know no other
+	case m.identity.Origin == openAIOrigin: // OpenAI's newer models refuse the old name, other servers know no other
 		p.MaxCompletionTokens = openai.Int(m.config.MaxTokens)
 	default:
 		p.MaxTokens = openai.Int(m.config.MaxTokens)
