@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/openai/openai-go/v3/responses"
-
 	"holdfast/session"
 	"holdfast/usage"
 )
@@ -61,33 +59,33 @@ func newItems() *items { return &items{open: map[int64]*item{}, calls: -1} }
 func (a *items) ended() bool { return a.end != "" }
 
 // add takes one event and returns what the user may see of it.
-func (a *items) add(ev responses.ResponseStreamEventUnion) ([]session.Delta, error) {
+func (a *items) add(ev responseEvent) ([]session.Delta, error) {
 	if a.ended() { // nothing belongs to the answer any more
 		return nil, nil
 	}
 	var deltas []session.Delta
 	switch ev.Type {
 	case "response.output_item.added":
-		a.begin(ev.OutputIndex, []byte(ev.Item.RawJSON()))
+		a.begin(ev.OutputIndex, ev.Item)
 	case "response.output_text.delta", "response.refusal.delta":
 		a.refusal = a.refusal || ev.Type == "response.refusal.delta"
-		deltas = a.say(a.open[ev.OutputIndex], ev.Delta)
+		deltas = a.say(a.open[ev.OutputIndex], scalar(ev.Delta))
 	case "response.reasoning_summary_part.added":
 		if a.thought.Len() > 0 { // thoughts of one answer are shown apart
 			deltas = a.think("\n\n")
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		deltas = a.think(ev.Delta)
+		deltas = a.think(scalar(ev.Delta))
 	case "response.function_call_arguments.delta":
-		a.extend(a.open[ev.OutputIndex], ev.Delta)
+		a.extend(a.open[ev.OutputIndex], scalar(ev.Delta))
 	case "response.function_call_arguments.done":
 		a.settle(a.open[ev.OutputIndex], ev.Arguments)
 	case "response.output_item.done":
-		deltas = a.close(ev.OutputIndex, []byte(ev.Item.RawJSON()))
+		deltas = a.close(ev.OutputIndex, ev.Item)
 	case "response.completed", "response.incomplete", "response.failed":
 		a.finish(ev)
 	case "error":
-		a.end, a.failed = "failed", []byte(ev.RawJSON())
+		a.end, a.failed = "failed", encodeJSON(map[string]json.RawMessage{"code": orNull(ev.Code), "message": orNull(ev.Message)})
 	}
 	if a.size > maxAnswer {
 		return nil, &session.ModelError{Kind: session.ModelCutOff, Message: "the answer is larger than any model's; it was given up"}
@@ -189,18 +187,15 @@ func (a *items) think(text string) []session.Delta {
 	return []session.Delta{{Thought: text}}
 }
 
-func (a *items) finish(ev responses.ResponseStreamEventUnion) {
+func (a *items) finish(ev responseEvent) {
 	r := ev.Response
 	a.end = strings.TrimPrefix(ev.Type, "response.")
-	if s := string(r.Status); a.end == "completed" && (s == "incomplete" || s == "failed") { // some servers have one terminal event
+	if s := r.Status; a.end == "completed" && (s == "incomplete" || s == "failed") { // some servers have one terminal event
 		a.end = s
 	}
-	a.reason = string(r.IncompleteDetails.Reason)
+	a.reason = r.Incomplete.Reason
 	if a.end == "failed" {
-		a.failed = []byte(`{"error":{}}`)
-		if r.JSON.Error.Valid() {
-			a.failed = encodeJSON(map[string]json.RawMessage{"error": json.RawMessage(r.JSON.Error.Raw())})
-		}
+		a.failed = encodeJSON(map[string]json.RawMessage{"error": orNull(r.Error)})
 	}
 	if len(r.Output) > 0 {
 		a.calls = 0
@@ -211,7 +206,14 @@ func (a *items) finish(ev responses.ResponseStreamEventUnion) {
 		}
 	}
 	// Cached tokens are among the input and reasoning among the output.
-	if in, out := r.Usage.InputTokens, r.Usage.OutputTokens; r.JSON.Usage.Valid() && in >= 0 && out >= 0 && in+out > 0 {
+	if in, out := r.Usage.Input, r.Usage.Output; in >= 0 && out >= 0 && in+out > 0 {
 		a.usage = usage.Tokens{Input: in, Output: out, Known: true}
 	}
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
 }

@@ -28,7 +28,7 @@ func (a *items) response(ids *callIDs) (session.ModelResponse, error) {
 		parts = append(parts, it.call)
 	}
 	if a.calls >= 0 && a.calls != len(parts) || a.odd {
-		return session.ModelResponse{}, &session.ModelError{Kind: session.ModelCutOff, Message: "the endpoint sent the parts of the answer in the wrong order"}
+		return session.ModelResponse{}, wrongOrder()
 	}
 	if len(parts) > 0 {
 		resp.Finish = session.FinishCalls
@@ -39,6 +39,10 @@ func (a *items) response(ids *callIDs) (session.ModelResponse, error) {
 	}
 	resp.Native = a.native()
 	return resp, nil
+}
+
+func wrongOrder() error {
+	return &session.ModelError{Kind: session.ModelCutOff, Message: "the endpoint sent the parts of the answer in the wrong order"}
 }
 
 // native is the answer item by item when it holds what text and calls cannot say, and nil when one of the items cannot be repeated.

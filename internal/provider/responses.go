@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 
+	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"holdfast/session"
 )
@@ -15,7 +17,35 @@ import (
 // Responses answers through OpenAI's responses wire. It may be used by several goroutines at once.
 type Responses struct {
 	*endpoint
-	service responses.ResponseService
+	client openai.Client
+}
+
+// responseEvent is what is read of an event. The SDK's own type has the members of some fifty kinds, and decoding it takes twice the time.
+type responseEvent struct {
+	Type        string          `json:"type"`
+	OutputIndex int64           `json:"output_index"`
+	Delta       json.RawMessage `json:"delta"`
+	Arguments   string          `json:"arguments"`
+	Item        json.RawMessage `json:"item"`
+	Response    finalResponse   `json:"response"`
+	Code        json.RawMessage `json:"code"`
+	Message     json.RawMessage `json:"message"`
+}
+
+// finalResponse is what is read of the terminal event.
+type finalResponse struct {
+	Status     string          `json:"status"`
+	Error      json.RawMessage `json:"error"`
+	Incomplete struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Output []struct {
+		Type string `json:"type"`
+	} `json:"output"`
+	Usage struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+	} `json:"usage"`
 }
 
 // NewResponses checks the configuration. It makes no request.
@@ -28,8 +58,8 @@ func NewResponses(config OpenAIConfig) (*Responses, error) {
 	if config.Key != "" {
 		opts = append(opts, option.WithAPIKey(config.Key))
 	}
-	// The service, not the client: the client would read addresses, keys and headers from the environment.
-	return &Responses{endpoint: e, service: responses.NewResponseService(opts...)}, nil
+	// Not the SDK's NewClient: it would read addresses, keys and headers from the environment.
+	return &Responses{endpoint: e, client: openai.Client{Options: opts}}, nil
 }
 
 // Stream implements session.Model.
@@ -45,9 +75,10 @@ func (m *Responses) Stream(ctx context.Context, req session.ModelRequest, onDelt
 	defer dog.stop()
 	dog.arm(m.config.Limits.Header, "sent no response")
 	var x exchange
-	stream := m.service.NewStreaming(dog.ctx, params, option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-		return m.check(&x, r, next)
-	}))
+	var res *http.Response
+	err = m.client.Post(dog.ctx, "responses", params, &res, option.WithJSONSet("stream", true),
+		option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) { return m.check(&x, r, next) }))
+	stream := ssestream.NewStream[responseEvent](ssestream.NewDecoder(res), err)
 	defer func() { _ = stream.Close() }()
 
 	a := newItems()
