@@ -27,7 +27,7 @@ const maxScript = 16 << 20
 // Config says which model is wanted and where its settings are found.
 type Config struct {
 	Model     string                   // "openai/NAME", "anthropic/NAME", "scripted/FILE", or "" for the default of the key that is set
-	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_OPENAI_API, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
+	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_OPENAI_API, HOLDFAST_OPENAI_DIALECT, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
 	CredKey   []byte                   // key of the credential's hash in the identity; the same for the whole store
 	MaxTokens int64                    // output limit of one answer; 0 means the provider's default
 	Limits    Limits
@@ -80,7 +80,7 @@ func Resolve(c Config) (session.Model, error) {
 	case "anthropic":
 		return resolveEndpoint(c, kind, rest, "ANTHROPIC", anthropicBase, func(c EndpointConfig) (session.Model, error) { return NewAnthropic(c) })
 	}
-	wire, err := openAIWire(c.Getenv("HOLDFAST_OPENAI_API"))
+	wire, err := openAIWire(c.Getenv("HOLDFAST_OPENAI_API"), c.Getenv("HOLDFAST_OPENAI_DIALECT"))
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,11 @@ func Resolve(c Config) (session.Model, error) {
 
 // openAIWire chooses between the two wires of OpenAI. Its own service speaks the newer one best; what else calls itself compatible speaks
 // the older one, as a rule.
-func openAIWire(wish string) (func(EndpointConfig) (session.Model, error), error) {
-	chat := func(c EndpointConfig) (session.Model, error) { return NewOpenAI(c) }
+func openAIWire(wish, dialect string) (func(EndpointConfig) (session.Model, error), error) {
+	chat := func(c EndpointConfig) (session.Model, error) {
+		c.Dialect = dialect
+		return NewOpenAI(c)
+	}
 	newer := func(c EndpointConfig) (session.Model, error) { return NewResponses(c) }
 	switch strings.ToLower(strings.TrimSpace(wish)) {
 	case "chat":
