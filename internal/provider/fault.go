@@ -114,6 +114,9 @@ func (e *endpoint) event(data []byte) *session.ModelError {
 	if c.code == "rate_limit_exceeded" {
 		me.Kind = session.ModelRateLimit
 	}
+	if strings.HasPrefix(c.code, "invalid_") || strings.HasPrefix(c.code, "image_") || strings.HasSuffix(c.code, "_image") { // of what was asked
+		me.Kind = session.ModelBadRequest
+	}
 	if kind := c.lasting(http.StatusBadRequest); kind != "" {
 		me.Kind = kind
 	}
