@@ -121,7 +121,7 @@ func TestEnvironment_OnlyPath(t *testing.T) { families(t, onlyPath) }
 
 func onlyPath(t *testing.T, family string) {
 	w := newWorldOf(t, family, once("env > out; echo . >> out", "done"))
-	w.env = append(w.env, strings.ToUpper(family)+"_API_KEY=very-secret-key")
+	w.env = append(w.env, "OPENAI_API_KEY=very-secret-key", "ANTHROPIC_API_KEY=very-secret-key")
 	a := w.start()
 	if got := stop(t, a, a.Prompt(a.NewSession(w.work), "show it")); got != "end_turn" {
 		t.Errorf("stopped with %s", got)

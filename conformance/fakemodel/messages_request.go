@@ -225,8 +225,11 @@ func join(turns []messagesTurn) ([]joined, error) {
 
 // Parse reads a request of a family as the service does, and says why it would be refused.
 func Parse(family string, body []byte) (Request, error) {
-	if family == "anthropic" {
+	switch family {
+	case "anthropic":
 		return parseMessages(body)
+	case "responses":
+		return parseResponses(body)
 	}
 	return parse(body)
 }

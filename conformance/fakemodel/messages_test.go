@@ -215,7 +215,12 @@ func TestServer_Env(t *testing.T) {
 	s := start(t, func(Request) Reply { return Text("x") })
 	for _, f := range Families {
 		env := strings.Join(s.Env(f), " ")
-		if !strings.Contains(env, "HOLDFAST_MODEL="+f+"/") || !strings.Contains(env, strings.ToUpper(f)+"_BASE_URL=http://127.0.0.1:") {
+		provider := map[string]string{"responses": "openai"}[f]
+		if provider == "" {
+			provider = f
+		}
+		if !strings.Contains(env, "HOLDFAST_MODEL="+provider+"/") || !strings.Contains(env, strings.ToUpper(provider)+"_BASE_URL=http://127.0.0.1:") ||
+			strings.Contains(env, "HOLDFAST_OPENAI_API=responses") != (f == "responses") {
 			t.Errorf("%s: %s", f, env)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // Request is one request as it arrived.
 type Request struct {
 	N            int    // 1 for the first request of this server
-	Family       string // "openai" or "anthropic": the wire it came by
+	Family       string // "openai", "responses" or "anthropic": the wire it came by
 	Model        string
 	Messages     []Message
 	Tools        []Tool
@@ -23,6 +23,7 @@ type Request struct {
 	Path         string
 	Body         []byte
 	prefix       string // messages wire: digest of all that signatures of the answer are bound to
+	encrypted    bool   // responses wire: reasoning was asked for in its encrypted form
 	Refused      string // why the service refused it; "" when the handler answered it
 }
 
@@ -35,7 +36,7 @@ type Message struct {
 	ToolCallID string
 	Images     []string // base64
 	IsError    bool     // messages wire: a result that says so
-	Thoughts   []string // messages wire: signatures and hidden thoughts, in order
+	Thoughts   []string // messages wire: signatures and hidden thoughts, in order; responses wire: encrypted reasoning
 }
 
 // ToolCall is one call of an assistant message.

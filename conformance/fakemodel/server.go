@@ -58,8 +58,8 @@ func (s *Server) URL() string { return s.url }
 // Origin is the base URL, as one would set it for Anthropic: without the version.
 func (s *Server) Origin() string { return strings.TrimSuffix(s.url, "/v1") }
 
-// Think lets every answer on the messages wire begin with a thought of which only the signature is shown, as newer models do unless
-// asked for more.
+// Think lets every answer on the messages and responses wires begin with a thought of which only the sealed form is sent, as newer models
+// do unless asked for more.
 func (s *Server) Think() *Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Server) Think() *Server {
 }
 
 // Families are the model families that the server plays.
-var Families = []string{"openai", "anthropic"}
+var Families = []string{"openai", "anthropic", "responses"}
 
 // Family is the one that a whole suite runs on: HOLDFAST_FAMILY, or the first.
 func Family() string {
@@ -83,6 +83,8 @@ func (s *Server) Env(family string) []string {
 	switch family {
 	case "openai":
 		return []string{"HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=" + s.URL()}
+	case "responses":
+		return []string{"HOLDFAST_MODEL=openai/fake", "OPENAI_BASE_URL=" + s.URL(), "HOLDFAST_OPENAI_API=responses"}
 	case "anthropic":
 		return []string{"HOLDFAST_MODEL=anthropic/claude-fake", "ANTHROPIC_BASE_URL=" + s.Origin()}
 	}
@@ -140,6 +142,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		thinks := s.thinks
 		s.mu.Unlock()
 		s.complete(w, r, &messages{thinks: thinks}, parseMessages)
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/responses"):
+		s.mu.Lock()
+		thinks := s.thinks
+		s.mu.Unlock()
+		s.complete(w, r, &responses{thinks: thinks}, parseResponses)
 	default:
 		writeJSON(w, http.StatusNotFound, chat{}.problem(0, Problem{Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")", Kind: "invalid_request_error"}))
 	}

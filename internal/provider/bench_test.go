@@ -60,3 +60,16 @@ func BenchmarkOpenAI_Encode(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkResponses_Stream is BenchmarkOpenAI_Stream on the newer wire.
+func BenchmarkResponses_Stream(b *testing.B) {
+	var page strings.Builder
+	page.WriteString(`data: {"type":"response.output_item.added","output_index":0,"item":{"id":"m","type":"message","role":"assistant","status":"in_progress","content":[]}}` + "\n\n")
+	for range benchChunks {
+		page.WriteString("event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","sequence_number":7,"item_id":"msg_0123456789","output_index":0,` +
+			`"content_index":0,"delta":"word ","logprobs":[],"obfuscation":"xxxxxxxx"}` + "\n\n")
+	}
+	page.WriteString(`data: {"type":"response.completed","response":{"status":"completed"}}` + "\n\n")
+	m, _ := serveResponses(b, testLimits(), always(fakemodel.Reply{Status: 200, Type: "text/event-stream", Page: page.String()}))
+	benchStream(b, m)
+}

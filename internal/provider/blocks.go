@@ -21,6 +21,7 @@ type blocks struct {
 	size    int
 	stop    string // the wire's stop reason; "" until it came
 	over    bool   // message_stop came
+	lost    bool   // a part of a call's arguments came that belongs to no open call
 	input   int64
 	usage   usage.Tokens
 }
@@ -54,6 +55,8 @@ func (a *blocks) add(ev anthropic.MessageStreamEventUnion) ([]session.Delta, err
 	case "content_block_delta":
 		if b := a.open[ev.Index]; b != nil {
 			deltas = a.extend(b, ev.Delta)
+		} else if ev.Delta.Type == "input_json_delta" {
+			a.lost = true
 		}
 	case "content_block_stop":
 		if b := a.open[ev.Index]; b != nil {
@@ -174,6 +177,9 @@ func (a *blocks) response(ids *callIDs) (session.ModelResponse, error) {
 			b.call.args.Write(b.input())
 		}
 		parts = append(parts, b.call)
+	}
+	if a.lost {
+		return session.ModelResponse{}, wrongOrder()
 	}
 	if len(parts) > 0 {
 		resp.Finish = session.FinishCalls

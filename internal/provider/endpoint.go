@@ -20,6 +20,7 @@ type EndpointConfig struct {
 	CredKey   []byte // key of the credential's hash in the identity; needed when Key is set
 	MaxTokens int64  // output limit of one answer; 0 means the provider's default
 	TextOnly  bool   // the model takes no images; it is told of them
+	Dialect   string // chat completions: name of the server's dialect; "" means that of its address
 	Limits    Limits
 	Now       func() time.Time // nil means time.Now; used for Retry-After dates only
 }

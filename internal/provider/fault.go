@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"holdfast/session"
 )
@@ -30,7 +29,7 @@ func (e *endpoint) refused(res *http.Response) *session.ModelError {
 	// A body that breaks off or stalls is no reason to lose the status.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, pageLen))
 	me := &session.ModelError{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode,
-		RetryAfter: retryAfter(res.Header, e.config.Now())}
+		RetryAfter: retryAfter(res.StatusCode, res.Header, e.config.Now())}
 	if res.StatusCode < 400 {
 		me.Kind = session.ModelBadRequest
 		me.Message = "the endpoint redirects the request" + e.target(res) + "; set the base URL to the final address"
@@ -114,6 +113,9 @@ func (e *endpoint) event(data []byte) *session.ModelError {
 	}
 	if c.code == "rate_limit_exceeded" {
 		me.Kind = session.ModelRateLimit
+	}
+	if strings.HasPrefix(c.code, "invalid_") || strings.HasPrefix(c.code, "image_") || strings.HasSuffix(c.code, "_image") { // of what was asked
+		me.Kind = session.ModelBadRequest
 	}
 	if kind := c.lasting(http.StatusBadRequest); kind != "" {
 		me.Kind = kind
@@ -239,29 +241,6 @@ func scalar(raw json.RawMessage) string {
 		return n.String()
 	}
 	return ""
-}
-
-// maxRetryAfter keeps a provider's slip (a date in the wrong unit) from turning into an overflow.
-const maxRetryAfter = 7 * 24 * time.Hour
-
-// retryAfter reads how long the provider asks to wait: milliseconds, seconds or a date.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	for _, f := range []struct {
-		name string
-		unit time.Duration
-	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
-		text := strings.TrimSpace(h.Get(f.name))
-		if n, err := strconv.ParseFloat(text, 64); err == nil {
-			if !(n > 0) { // also not a number
-				return 0
-			}
-			return time.Duration(min(n*float64(f.unit), float64(maxRetryAfter)))
-		}
-	}
-	if at, err := http.ParseTime(strings.TrimSpace(h.Get("Retry-After"))); err == nil {
-		return min(max(at.Sub(now), 0), maxRetryAfter)
-	}
-	return 0
 }
 
 func statusText(status int) string {

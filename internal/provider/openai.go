@@ -12,8 +12,11 @@ import (
 	"holdfast/session"
 )
 
-// openAIBase is the endpoint when none is configured.
-const openAIBase = "https://api.openai.com/v1/"
+// openAIBase is the endpoint when none is configured, and openAIOrigin what it is known by.
+const (
+	openAIOrigin = "https://api.openai.com"
+	openAIBase   = openAIOrigin + "/v1/"
+)
 
 // OpenAIConfig says which endpoint to talk to. Its base URL holds the version part of the path.
 type OpenAIConfig = EndpointConfig
@@ -22,6 +25,7 @@ type OpenAIConfig = EndpointConfig
 type OpenAI struct {
 	*endpoint
 	service openai.ChatCompletionService
+	dialect dialect
 }
 
 // NewOpenAI checks the configuration. It makes no request.
@@ -30,12 +34,20 @@ func NewOpenAI(config OpenAIConfig) (*OpenAI, error) {
 	if err != nil {
 		return nil, err
 	}
+	base, err := parseBase(e.base)
+	if err != nil {
+		return nil, err
+	}
+	d, err := dialectOf(config.Dialect, base)
+	if err != nil {
+		return nil, err
+	}
 	opts := []option.RequestOption{option.WithBaseURL(e.base), option.WithMaxRetries(0), option.WithHTTPClient(e.client())}
 	if config.Key != "" {
 		opts = append(opts, option.WithAPIKey(config.Key))
 	}
 	// The service, not the client: the client would read addresses, keys and headers from the environment.
-	return &OpenAI{endpoint: e, service: openai.NewChatCompletionService(opts...)}, nil
+	return &OpenAI{endpoint: e, service: openai.NewChatCompletionService(opts...), dialect: d}, nil
 }
 
 // Stream implements session.Model.

@@ -13,13 +13,13 @@ import (
 
 // encode turns a request into the wire's. The same request always gives the same bytes, which lets endpoints cache its beginning.
 func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParams, error) {
-	p := openai.ChatCompletionNewParams{
-		Model:         m.config.Model,
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
+	p := openai.ChatCompletionNewParams{Model: m.config.Model}
+	if !m.dialect.noUsage {
+		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
 	switch {
 	case m.config.MaxTokens <= 0:
-	case m.identity.Origin == "https://api.openai.com": // OpenAI's newer models refuse the old name, other servers know no other
+	case m.dialect.newLimit:
 		p.MaxCompletionTokens = openai.Int(m.config.MaxTokens)
 	default:
 		p.MaxTokens = openai.Int(m.config.MaxTokens)
@@ -30,13 +30,13 @@ func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParam
 	var below []openai.ChatCompletionContentPartUnionParam // images of results: they come behind the last result
 	for i, msg := range req.Messages {
 		msg = m.forModel(msg)
-		wire, err := encodeMessage(msg)
+		wire, err := m.dialect.message(msg)
 		if err != nil {
 			return p, fmt.Errorf("encode message %d of the model request: %w", i, err)
 		}
 		p.Messages = append(p.Messages, wire)
 		if msg.Role == session.RoleTool && len(msg.Images) > 0 {
-			below = append(below, parts(fmt.Sprintf(textBelow, wireID(msg.CallID)), msg.Images)...)
+			below = append(below, parts(fmt.Sprintf(textBelow, m.dialect.callID(msg.CallID)), msg.Images)...)
 		}
 		if last := i+1 == len(req.Messages) || req.Messages[i+1].Role != session.RoleTool; last && len(below) > 0 {
 			p.Messages, below = append(p.Messages, openai.UserMessage(below)), nil
@@ -52,7 +52,7 @@ func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParam
 	return p, nil
 }
 
-func encodeMessage(msg session.Message) (openai.ChatCompletionMessageParamUnion, error) {
+func (d dialect) message(msg session.Message) (openai.ChatCompletionMessageParamUnion, error) {
 	switch msg.Role {
 	case session.RoleUser:
 		if len(msg.Images) > 0 {
@@ -60,7 +60,7 @@ func encodeMessage(msg session.Message) (openai.ChatCompletionMessageParamUnion,
 		}
 		return openai.UserMessage(msg.Text), nil
 	case session.RoleTool:
-		return openai.ToolMessage(msg.Text, wireID(msg.CallID)), nil
+		return openai.ToolMessage(msg.Text, d.callID(msg.CallID)), nil
 	case session.RoleAssistant:
 		var a openai.ChatCompletionAssistantMessageParam
 		if msg.Text != "" || len(msg.Calls) == 0 {
@@ -68,7 +68,7 @@ func encodeMessage(msg session.Message) (openai.ChatCompletionMessageParamUnion,
 		}
 		for _, c := range msg.Calls {
 			a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: wireID(c.ID),
+				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: d.callID(c.ID),
 					Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wireName(c.Name), Arguments: c.Args}}})
 		}
 		return openai.ChatCompletionMessageParamUnion{OfAssistant: &a}, nil

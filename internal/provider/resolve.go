@@ -30,7 +30,7 @@ const maxScript = 16 << 20
 // Config says which model is wanted and where its settings are found.
 type Config struct {
 	Model     string                   // "openai/NAME", "anthropic/NAME", "scripted/FILE", or "" for the default of the key that is set
-	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
+	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_OPENAI_API, HOLDFAST_OPENAI_DIALECT, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
 	CredKey   []byte                   // key of the credential's hash in the identity; the same for the whole store
 	MaxTokens int64                    // output limit of one answer; 0 means the provider's default
 	Catalogue *catalogue.Catalogue     // what is known of models; nil means what is built in
@@ -84,7 +84,36 @@ func Resolve(c Config) (session.Model, error) {
 	case "anthropic":
 		return resolveEndpoint(c, kind, rest, "ANTHROPIC", anthropicBase, func(c EndpointConfig) (session.Model, error) { return NewAnthropic(c) })
 	}
-	return resolveEndpoint(c, kind, rest, "OPENAI", openAIBase, func(c EndpointConfig) (session.Model, error) { return NewOpenAI(c) })
+	wire, err := openAIWire(c.Getenv("HOLDFAST_OPENAI_API"), c.Getenv("HOLDFAST_OPENAI_DIALECT"))
+	if err != nil {
+		return nil, err
+	}
+	return resolveEndpoint(c, kind, rest, "OPENAI", openAIBase, wire)
+}
+
+// openAIWire chooses between the two wires of OpenAI. Its own service speaks the newer one best; what else calls itself compatible speaks
+// the older one, as a rule.
+func openAIWire(wish, dialect string) (func(EndpointConfig) (session.Model, error), error) {
+	chat := func(c EndpointConfig) (session.Model, error) {
+		c.Dialect = dialect
+		return NewOpenAI(c)
+	}
+	newer := func(c EndpointConfig) (session.Model, error) { return NewResponses(c) }
+	switch strings.ToLower(strings.TrimSpace(wish)) {
+	case "chat":
+		return chat, nil
+	case "responses":
+		return newer, nil
+	case "":
+	default:
+		return nil, fmt.Errorf("HOLDFAST_OPENAI_API is %q: chat or responses is expected", clip(oneLine(wish), 60))
+	}
+	return func(c EndpointConfig) (session.Model, error) {
+		if u, err := parseBase(c.BaseURL); err == nil && originOf(u) == openAIOrigin {
+			return newer(c)
+		}
+		return chat(c)
+	}, nil
 }
 
 // Check is Resolve for those who only want to know whether a model is configured, without a store. The identity's credential means nothing.

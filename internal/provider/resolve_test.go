@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,6 +146,28 @@ func TestResolve_MaxTokens(t *testing.T) {
 		}
 		if got := m.(*Anthropic).config.MaxTokens; got != want {
 			t.Errorf("%q gives %d", text, got)
+		}
+	}
+}
+
+// TestResolve_OpenAIWire: OpenAI itself is asked by its newer wire, everybody else by the older, unless somebody says otherwise.
+func TestResolve_OpenAIWire(t *testing.T) {
+	for _, c := range []struct{ base, wish, want string }{
+		{"", "", "*provider.Responses"},
+		{"https://API.openai.com:443/v1", "", "*provider.Responses"},
+		{"https://api.openai.com.example/v1", "", "*provider.OpenAI"},
+		{"http://127.0.0.1:11434/v1", "", "*provider.OpenAI"},
+		{"", "chat", "*provider.OpenAI"},
+		{"http://127.0.0.1:11434/v1", " Responses ", "*provider.Responses"},
+		{"", "assistants", `HOLDFAST_OPENAI_API is "assistants": chat or responses is expected`},
+	} {
+		m, err := Resolve(Config{Model: "openai/x", CredKey: []byte("k"), Getenv: env("OPENAI_API_KEY", testKey, "OPENAI_BASE_URL", c.base, "HOLDFAST_OPENAI_API", c.wish)})
+		got := fmt.Sprintf("%T", m)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q, %q: %s, want %s", c.base, c.wish, got, c.want)
 		}
 	}
 }
