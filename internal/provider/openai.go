@@ -12,11 +12,8 @@ import (
 	"holdfast/session"
 )
 
-// openAIBase is the endpoint when none is configured, and openAIOrigin what it is known by.
-const (
-	openAIOrigin = "https://api.openai.com"
-	openAIBase   = openAIOrigin + "/v1/"
-)
+// openAIBase is the endpoint when none is configured.
+const openAIBase = "https://api.openai.com/v1/"
 
 // OpenAIConfig says which endpoint to talk to. Its base URL holds the version part of the path.
 type OpenAIConfig = EndpointConfig

@@ -91,29 +91,19 @@ func Resolve(c Config) (session.Model, error) {
 	return resolveEndpoint(c, kind, rest, "OPENAI", openAIBase, wire)
 }
 
-// openAIWire chooses between the two wires of OpenAI. Its own service speaks the newer one best; what else calls itself compatible speaks
-// the older one, as a rule.
+// openAIWire chooses between the two wires of OpenAI. The older one is spoken by everything that calls itself compatible, and is asked unless
+// the newer one is wanted.
 func openAIWire(wish, dialect string) (func(EndpointConfig) (session.Model, error), error) {
-	chat := func(c EndpointConfig) (session.Model, error) {
-		c.Dialect = dialect
-		return NewOpenAI(c)
-	}
-	newer := func(c EndpointConfig) (session.Model, error) { return NewResponses(c) }
 	switch strings.ToLower(strings.TrimSpace(wish)) {
-	case "chat":
-		return chat, nil
+	case "", "chat":
+		return func(c EndpointConfig) (session.Model, error) {
+			c.Dialect = dialect
+			return NewOpenAI(c)
+		}, nil
 	case "responses":
-		return newer, nil
-	case "":
-	default:
-		return nil, fmt.Errorf("HOLDFAST_OPENAI_API is %q: chat or responses is expected", clip(oneLine(wish), 60))
+		return func(c EndpointConfig) (session.Model, error) { return NewResponses(c) }, nil
 	}
-	return func(c EndpointConfig) (session.Model, error) {
-		if u, err := parseBase(c.BaseURL); err == nil && originOf(u) == openAIOrigin {
-			return newer(c)
-		}
-		return chat(c)
-	}, nil
+	return nil, fmt.Errorf("HOLDFAST_OPENAI_API is %q: chat or responses is expected", clip(oneLine(wish), 60))
 }
 
 // Check is Resolve for those who only want to know whether a model is configured, without a store. The identity's credential means nothing.

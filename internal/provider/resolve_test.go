@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 		{name: "limit", model: "anthropic/x", env: []string{"ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "HOLDFAST_MAX_TOKENS", "8k"}, fails: "a whole number"},
 		{name: "script", model: "scripted/" + file, want: session.ModelIdentity{Provider: "scripted", Name: file, Scripted: true}},
 		{name: "script without file", model: "scripted/", fails: "names no file"},
-		{name: "missing script", model: "scripted/" + file + ".none", fails: "no such file"},
+		{name: "missing script", model: "scripted/" + file + ".none", fails: "there is no script"},
 		{name: "folder", model: "scripted/" + filepath.Dir(file), fails: "not a regular file"},
 		{name: "bad script", model: "scripted/" + bad, fails: `line 2: unknown member "x"`},
 	}
@@ -150,11 +150,11 @@ func TestResolve_MaxTokens(t *testing.T) {
 	}
 }
 
-// TestResolve_OpenAIWire: OpenAI itself is asked by its newer wire, everybody else by the older, unless somebody says otherwise.
+// TestResolve_OpenAIWire: the older wire is spoken unless somebody asks for the newer one.
 func TestResolve_OpenAIWire(t *testing.T) {
 	for _, c := range []struct{ base, wish, want string }{
-		{"", "", "*provider.Responses"},
-		{"https://API.openai.com:443/v1", "", "*provider.Responses"},
+		{"", "", "*provider.OpenAI"},
+		{"", "responses", "*provider.Responses"},
 		{"https://api.openai.com.example/v1", "", "*provider.OpenAI"},
 		{"http://127.0.0.1:11434/v1", "", "*provider.OpenAI"},
 		{"", "chat", "*provider.OpenAI"},
