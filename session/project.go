@@ -26,9 +26,14 @@ const (
 //   - a real result wins over a placeholder, and placeholders come from what is stored, nothing else;
 //   - user input keeps its order and content;
 //   - no id is used by two calls;
-//   - an answer's native form goes only to the model that gave it, whole, and only when its calls keep their ids.
+//   - an answer's native form goes only to the model that gave it, whole, and only when its calls keep their ids;
+//   - it begins with the newest compaction, if there is one, and nothing that it covers is sent besides.
 func Project(items []Item, to ModelIdentity) ([]Message, error) {
 	p := projection{to: to, used: map[string]int{}, calls: map[string][]Item{}}
+	head, items := opening(items)
+	if head != nil {
+		p.out = append(p.out, *head)
+	}
 	for _, it := range items {
 		if it.Kind == ItemTool && it.Body.Tool != nil {
 			p.calls[it.Body.Response] = append(p.calls[it.Body.Response], it)

@@ -7,6 +7,7 @@ import (
 
 	"holdfast/internal/config"
 	"holdfast/internal/provider"
+	"holdfast/session"
 )
 
 // modelConfig says which model is wanted and where: by the flag or the variable (name holds either), else by the user's configuration.
@@ -26,6 +27,13 @@ func modelConfig(home, name string, key []byte) (provider.Config, error) {
 	}
 	getenv := func(name string) string { return cmp.Or(secretsOf(home).getenv(name), set[name]) }
 	return provider.Config{Model: cmp.Or(name, c.Model.Name), Getenv: getenv, CredKey: key}, nil
+}
+
+// modelLimits says what is known of a model's limits.
+func modelLimits(c config.Config) func(session.ModelIdentity) (window, output int64, known bool) {
+	return func(session.ModelIdentity) (int64, int64, bool) {
+		return c.Model.ContextTokens, c.Model.OutputTokens, c.Model.ContextTokens > 0
+	}
 }
 
 // scripted tells whether the model will play a script, which every surface says.
