@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/conformance/fakemodel"
 	"holdfast/conformance/harness"
@@ -49,7 +50,7 @@ func (w *world) worker(r fakemodel.Request) fakemodel.Reply {
 	for i := done + 1; i <= 10; i++ {
 		write := fmt.Sprintf(`{"path":"item-%d","content":"item %d\n"}`, i, i)
 		if !calls[write] {
-			return fakemodel.Calls(fakemodel.Call{Name: "write", Args: write}, fakemodel.Call{Name: "read", Args: fmt.Sprintf(`{"path":"long.txt","line":%d}`, i)},
+			return fakemodel.Calls(fakemodel.Call{Name: "write", Args: write}, fakemodel.Call{Name: "read", Args: fmt.Sprintf(`{"path":"long.txt","offset":%d}`, i)},
 				fakemodel.Call{Name: "update_todo", Args: plan(i)})
 		}
 	}
@@ -73,7 +74,10 @@ func TestGoal_GoesOnOverCompactions(t *testing.T) {
 			a.Begin("_holdfast/create_goal", map[string]any{"sessionId": s, "objective": objective,
 				"grants": []any{map[string]any{"kind": "edit", "path": w.work}}})
 			if point != "" {
-				<-a.Ended()
+				select {
+				case <-a.Ended():
+				case <-time.After(harness.Limit):
+				}
 				b, _ := os.ReadFile(filepath.Join(w.dir, "fired"))
 				name, _, _ := strings.Cut(point, "/")
 				if !strings.HasPrefix(string(b), name+" kill ") {
