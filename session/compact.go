@@ -1,10 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A compaction asks the model for a summary, in a request of its own without tools, and commits summary, usage and what is kept in one
@@ -100,12 +102,38 @@ func compactionInput(r Run) *PromptInput {
 	return &in
 }
 
+// current is the part of a thread's history that a request depends on: with a compaction, what it keeps and what it does not cover.
+func current(tx Tx, id SessionID, thread string) ([]Item, error) {
+	newest, err := tx.LastCompaction(id, thread)
+	c := newest.Body.Compaction
+	if IsNotFound(err) || err == nil && c == nil { // one that cannot be used is found by whoever looks at the entries
+		return tx.History(id, thread, 0, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var kept []Item
+	for _, id := range append(slices.Clone(c.Open), c.Last) {
+		if id == "" {
+			continue
+		}
+		it, err := tx.Item(id)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, it)
+	}
+	slices.SortFunc(kept, func(a, b Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	tail, err := tx.History(id, thread, c.Covers, 0)
+	return append(kept, tail...), err
+}
+
 // byHand carries out a compaction that the user asked for. When there is nothing to compact, or it cannot be done, a line says so.
 func (t *turn) byHand(ctx context.Context, in *PromptInput) (Finish, error) {
 	var items []Item
-	err := t.e.Store.Read(ctx, func(tx Tx) (err error) { items, err = tx.History(t.a.id, "", 0, 0); return err })
+	err := t.e.Store.Read(ctx, func(tx Tx) (err error) { items, err = current(tx, t.a.id, ""); return err })
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("look for the compaction: %w", err)
 	}
 	if i := newest(items); i >= 0 && items[i].Run == t.run.ID {
 		return FinishStop, nil // before a restart
@@ -130,7 +158,7 @@ func noRoom(format string, args ...any) error {
 func (t *turn) compact(ctx context.Context, why Cause, keep string) error {
 	var items []Item
 	err := t.e.Store.Read(ctx, func(tx Tx) (err error) {
-		if items, err = tx.History(t.a.id, "", 0, 0); err != nil {
+		if items, err = current(tx, t.a.id, ""); err != nil {
 			return err
 		}
 		_, tail := opening(items)
@@ -139,7 +167,7 @@ func (t *turn) compact(ctx context.Context, why Cause, keep string) error {
 	if err != nil {
 		return fmt.Errorf("load what is to be compacted: %w", err)
 	}
-	if err := intact(needed(items)); err != nil {
+	if err := intact(items); err != nil {
 		return err
 	}
 	row := inRow(items)

@@ -62,23 +62,6 @@ func tailOf(items []Item, covers int64) []Item {
 	return items[from:]
 }
 
-// needed is the part of a history that a request depends on: what the newest compaction keeps, and what it does not cover.
-func needed(items []Item) []Item {
-	i := newest(items)
-	if i < 0 {
-		return items
-	}
-	c := items[i].Body.Compaction
-	tail := tailOf(items, c.Covers)
-	var kept []Item
-	for _, it := range items[:len(items)-len(tail)] {
-		if it.ID == c.Last && c.Last != "" || slices.Contains(c.Open, it.ID) {
-			kept = append(kept, it)
-		}
-	}
-	return append(kept, tail...)
-}
-
 // message is what the model gets in place of what is covered. Whatever of the records it names is exact; only the summary is somebody's words.
 func (c *Compaction) message(summary string, items []Item) Message {
 	var b strings.Builder

@@ -43,6 +43,23 @@ func compactedHistory(t *rapid.T) (items []Item, plans []compactionPlan) {
 	return items, plans
 }
 
+// needed is the part of a history that a request depends on: what the newest compaction keeps, and what it does not cover.
+func needed(items []Item) []Item {
+	i := newest(items)
+	if i < 0 {
+		return items
+	}
+	c := items[i].Body.Compaction
+	tail := tailOf(items, c.Covers)
+	var kept []Item
+	for _, it := range items[:len(items)-len(tail)] {
+		if it.ID == c.Last && c.Last != "" || slices.Contains(c.Open, it.ID) {
+			kept = append(kept, it)
+		}
+	}
+	return append(kept, tail...)
+}
+
 // A request begins with the newest compaction and goes on with what it does not cover, exactly as that would be sent alone.
 func TestProject_BeginsWithTheNewestCompaction(t *testing.T) {
 	seen := 0

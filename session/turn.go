@@ -191,10 +191,9 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		if err := t.tellEnds(tx, t.run, t.att); err != nil {
 			return err
 		}
-		if items, err = tx.History(t.a.id, t.setup.Thread, 0, 0); err != nil {
+		if items, err = current(tx, t.a.id, t.setup.Thread); err != nil {
 			return err
 		}
-		items = needed(items)
 		if err := forModel(tx, items, t.resultsMost()); err != nil {
 			return err
 		}
