@@ -85,6 +85,7 @@ type Agent struct {
 	announced   bool                               // which has been looked for
 	forms       bool                               // the client shows forms
 	notices     bool                               // the client shows notices
+	compactions bool                               // the client shows compactions as such
 	buffers     bool                               // the client gives the text of files in its editor
 	untold      map[session.SessionID][]string     // what the client was not told yet
 	held        *heldStore                         // why the store is not open yet

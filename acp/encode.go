@@ -250,6 +250,8 @@ func commandsUpdate() update {
 		{Name: "trust", Description: "Look at the project's own configuration, and decide whether it counts",
 			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "yes, or no to take it back"}}},
 		{Name: "context", Description: "Say which instruction files of the project the model is told"},
+		{Name: "compact", Description: "Put a summary in the place of what was said so far",
+			Input: &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "what to keep in particular"}}},
 		{Name: "undo", Description: "Take back what the last turn changed; your own edits stay", Input: step},
 	}}}
 }
@@ -269,6 +271,7 @@ func (a *Agent) initialize(req *rpc.Request) {
 	}
 	a.buffers = p.ClientCapabilities.Fs.ReadTextFile
 	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
+	a.compactions = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Compaction != nil
 	a.forms = p.ClientCapabilities.Elicitation != nil && p.ClientCapabilities.Elicitation.Form != nil
 	a.mu.Unlock()
 	req.Reply(a.initializeResult(p.ClientCapabilities.Auth.Terminal))

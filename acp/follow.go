@@ -228,6 +228,8 @@ func (f *follower) drain() {
 		case l.Wake:
 			f.catchUp()
 		case l.Thread != "" || f.muted[l.Run]:
+		case l.Compaction != "":
+			f.compacting(l)
 		case l.Output != nil:
 			if sh := f.items[l.Item]; sh != nil && !sh.closed {
 				f.live(l.Item, *l.Output)
@@ -396,6 +398,11 @@ func (f *follower) item(it session.Item) {
 			f.send(textChunk(it.Kind, it.ID, interruptedMark))
 		}
 		sh.closed = it.State != session.ItemOpen
+	case session.ItemCompaction:
+		if !sh.closed {
+			f.compacted(it)
+		}
+		sh.closed = true
 	case session.ItemTool:
 		it = f.truthful(it)
 		u, key := toolUpdate(it, f.first(it, sh))

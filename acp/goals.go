@@ -149,7 +149,7 @@ func (a *Agent) updateGoal(ctx context.Context, b *Backend, req *rpc.Request) er
 type slash struct{ name, rest string }
 
 // commandNames are the commands that a prompt may be.
-var commandNames = []string{"/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery", "/takeover", "/trust", "/context", "/help"}
+var commandNames = []string{"/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery", "/takeover", "/trust", "/context", "/compact", "/help"}
 
 // command recognises the commands we advertise, and a single word that was surely meant to be one.
 func command(text string) (slash, bool) {

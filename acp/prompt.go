@@ -33,7 +33,9 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 			f.wakeUp()
 		}
 	})
-	if c, ok := command(text); ok && c.aboutFiles() {
+	if c, ok := command(text); ok && c.name == "/compact" {
+		in.Compact, in.Keep, in.Images = true, c.rest, nil
+	} else if ok && c.aboutFiles() {
 		return a.filesPrompt(ctx, b, f, req, c, text)
 	} else if ok {
 		return a.slashPrompt(ctx, b, f, req, c, text)

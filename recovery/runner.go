@@ -103,7 +103,7 @@ func (g *gathering) load(ctx context.Context) error {
 		}
 		if n := len(reqs); n > 0 && in.Last.State == session.AttemptRunning && reqs[n-1].Attempt == in.Last.ID {
 			// A request that is not settled, or whose answer was cut when the process let go, has no stored answer.
-			g.streaming = reqs[n-1].State != session.RequestSettled && !answered(tx, in, reqs[n-1])
+			g.streaming = reqs[n-1].Purpose == session.PurposeAnswer && reqs[n-1].State != session.RequestSettled && !answered(tx, in, reqs[n-1])
 		}
 		return nil
 	})

@@ -18,6 +18,8 @@ type Live struct {
 	Call   string  // the item of that call is Item
 	Thread string
 	Run    RunID
+	// Compaction says how a compaction goes that will be Item when it is committed; Text is why it failed.
+	Compaction CompactionState
 }
 
 // Subscription receives what happens to one session in this process. A slow reader loses fragments and keeps the wake: the log

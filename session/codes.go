@@ -34,6 +34,7 @@ const (
 	CodeStalled          Code = "stalled"
 	CodeSlot             Code = "waiting_for_slot"
 	CodeWorktreeBusy     Code = "worktree_busy"
+	CodeContextOverflow  Code = "context_overflow"
 )
 
 // Diagnostic is what a code means and who can do what about it.
@@ -72,6 +73,7 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeStalled:          {"It did nothing for too long, and a person says whether what it changed is put back first.", "user", []string{"redo", "retry", "end"}},
 	CodeSlot:             {"It waits for its turn: so many runs work unattended at once. It goes on when one of them ends, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
 	CodeWorktreeBusy:     {"Another session works unattended in the same work tree; it goes on when that one is done, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
+	CodeContextOverflow:  {"The conversation does not fit what the model can read, and compacting it did not help.", "user", []string{"retry", "pause", "end"}},
 	CodeUnreadable:       {"A record of this session could not be read from the disk.", "user", []string{"retry", "end"}},
 	CodeMalformed:        {"A record of this session is not valid.", "user", []string{"retry", "end"}},
 }

@@ -122,12 +122,15 @@ func Whole(tx Tx, it *Item) error {
 }
 
 // ForModel makes of a history in short form what a model gets: the newest results whole.
-func ForModel(tx Tx, items []Item) error {
+func ForModel(tx Tx, items []Item) error { return forModel(tx, items, fullMost) }
+
+// forModel is ForModel for a model that takes at most so many bytes of results; when there are more, half of that is left whole.
+func forModel(tx Tx, items []Item, most int) error {
 	sizes := make([]int, len(items))
 	for i, it := range items {
 		sizes[i] = resultSize(it)
 	}
-	from := wholeFrom(sizes)
+	from := wholeFrom(sizes, most)
 	for i := range items {
 		if i >= from {
 			if err := Whole(tx, &items[i]); err != nil {
@@ -176,13 +179,13 @@ func WholeSince(tx Tx, id SessionID) (seq int64, err error) {
 }
 
 // wholeFrom is where the results begin that are given whole. It depends on the sizes alone and never moves back as more are added.
-func wholeFrom(sizes []int) (from int) {
+func wholeFrom(sizes []int, most int) (from int) {
 	total := 0
 	for i, n := range sizes {
-		if total += n; total <= fullMost {
+		if total += n; total <= most {
 			continue
 		}
-		for ; total > fullLeast && from < i; from++ {
+		for ; total > most/2 && from < i; from++ {
 			total -= sizes[from]
 		}
 	}

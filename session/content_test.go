@@ -98,7 +98,7 @@ func TestWholeFrom_MovesSeldom(t *testing.T) {
 	last, moves := 0, 0
 	for i := range 10_000 {
 		sizes = append(sizes, 1000+i%30_000)
-		from := wholeFrom(sizes)
+		from := wholeFrom(sizes, fullMost)
 		total := 0
 		for _, n := range sizes[from:] {
 			total += n
@@ -114,7 +114,7 @@ func TestWholeFrom_MovesSeldom(t *testing.T) {
 	if moves == 0 || moves > 40 {
 		t.Errorf("it moved %d times", moves)
 	}
-	if wholeFrom([]int{fullMost + 1}) != 0 {
+	if wholeFrom([]int{fullMost + 1}, fullMost) != 0 {
 		t.Error("the newest result is never cut")
 	}
 }

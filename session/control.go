@@ -171,11 +171,13 @@ func (e *Engine) CloseSession(ctx context.Context, id SessionID) error {
 
 // PromptInput is what the user said.
 type PromptInput struct {
-	Text     string          `json:"text"`             // for the model
-	Blocks   json.RawMessage `json:"blocks,omitempty"` // as the client sent it, for replay; images by their digests
-	Images   []Image         `json:"images,omitempty"` // the pictures in it
-	Run      RunID           `json:"-"`                // id for the run, "" makes one
-	Uncancel string          `json:"-"`                // command id of a cancel answered on this connection less than a second ago
+	Text     string          `json:"text"`              // for the model
+	Blocks   json.RawMessage `json:"blocks,omitempty"`  // as the client sent it, for replay; images by their digests
+	Images   []Image         `json:"images,omitempty"`  // the pictures in it
+	Run      RunID           `json:"-"`                 // id for the run, "" makes one
+	Compact  bool            `json:"compact,omitempty"` // it asks for a compaction and says nothing to the model
+	Keep     string          `json:"keep,omitempty"`    // what the summary is to keep in particular
+	Uncancel string          `json:"-"`                 // command id of a cancel answered on this connection less than a second ago
 }
 
 // Prompt accepts user input. When it returns, the input is stored and will be worked on, whatever happens to this process.
@@ -204,7 +206,7 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		if identity != "" {
 			s.Identity = identity
 		}
-		if s.Title == "" {
+		if s.Title == "" && !in.Compact {
 			s.Title, s.UpdatedAt = title(in.Text), now
 			if err := tx.UpdateSession(s); err != nil {
 				return err
@@ -220,8 +222,10 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		if _, err := lift(tx, id, now); err != nil { // a new message is new authority
 			return err
 		}
-		if err := e.answeredByMessage(tx, id, now); err != nil {
-			return err
+		if !in.Compact {
+			if err := e.answeredByMessage(tx, id, now); err != nil {
+				return err
+			}
 		}
 		if in.Uncancel != "" {
 			if err := e.Hooks.Uncancelled(tx, id, in.Uncancel, now); err != nil {
@@ -575,7 +579,7 @@ func (PromptDriver) Begin(tx Tx, b *Begin) error {
 			}
 		}
 	}
-	return b.Add(&Item{Kind: ItemUser, State: ItemComplete, Body: ItemBody{Text: in.Text, Blocks: in.Blocks, Images: in.Images}})
+	return b.Add(&Item{Kind: ItemUser, State: ItemComplete, Body: ItemBody{Text: in.Text, Blocks: in.Blocks, Images: in.Images, Aside: in.Compact}})
 }
 
 // Setup offers every tool.

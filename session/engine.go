@@ -139,6 +139,8 @@ type Hooks interface {
 	Cancelled(tx Tx, s SessionID, command string, now time.Time) error
 	// Uncancelled undoes that change and nothing else, for a prompt that follows the cancel at once.
 	Uncancelled(tx Tx, s SessionID, command string, now time.Time) error
+	// Pinned is what a compaction keeps of it in the session, as it is now; "" for nothing.
+	Pinned(tx Tx, s SessionID) (string, error)
 	// Grants are what the user allowed beforehand for a run, as it is wanted now.
 	Grants(tx Tx, r Run) ([]Rule, error)
 }
@@ -150,10 +152,12 @@ type Recoverer interface {
 
 // Config is everything an engine depends on.
 type Config struct {
-	Store       Store
-	Self        InstanceRow
-	Tools       []Tool
-	Model       func() (Model, error) // an error says what to set up
+	Store Store
+	Self  InstanceRow
+	Tools []Tool
+	Model func() (Model, error) // an error says what to set up
+	// Limits are how many tokens a model reads and writes, as far as that is known; 0 is not known. nil knows of none.
+	Limits      func(ModelIdentity) (window, output int64, known bool)
 	Drivers     map[RunKind]Driver
 	Hooks       Hooks
 	Recoverer   Recoverer

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // ErrAmbiguousCall: one response holds two calls with the same id, so a result cannot be assigned.
@@ -26,30 +28,39 @@ const (
 //   - a real result wins over a placeholder, and placeholders come from what is stored, nothing else;
 //   - user input keeps its order and content;
 //   - no id is used by two calls;
-//   - an answer's native form goes only to the model that gave it, whole, and only when its calls keep their ids.
+//   - an answer's native form goes only to the model that gave it, whole, and only when its calls keep their ids;
+//   - it begins with the newest compaction, if there is one, and nothing that it covers is sent besides.
 func Project(items []Item, to ModelIdentity) ([]Message, error) {
-	p := projection{to: to, used: map[string]int{}, calls: map[string][]Item{}}
-	for _, it := range items {
-		if it.Kind == ItemTool && it.Body.Tool != nil {
-			p.calls[it.Body.Response] = append(p.calls[it.Body.Response], it)
+	head, items := opening(items)
+	p := projection{to: to, items: items, out: make([]Message, 0, len(items)+1), used: make(map[string]int, len(items)), calls: make(map[string][]int, len(items))}
+	if head != nil {
+		p.out = append(p.out, *head)
+	}
+	for i := range items {
+		if it := &items[i]; it.Kind == ItemTool && it.Body.Tool != nil {
+			p.calls[it.Body.Response] = append(p.calls[it.Body.Response], i)
 		}
 	}
-	for _, it := range items {
-		if err := p.add(it); err != nil {
+	for i := range items {
+		if err := p.add(&items[i]); err != nil {
 			return nil, err
 		}
+	}
+	if len(p.out) == 0 {
+		return nil, nil
 	}
 	return p.out, nil
 }
 
 type projection struct {
 	to    ModelIdentity
+	items []Item
 	out   []Message
-	calls map[string][]Item // by response; emptied once they are placed
-	used  map[string]int    // how often an id was seen
+	calls map[string][]int // by response, places of items; emptied once they are placed
+	used  map[string]int   // how often an id was seen
 }
 
-func (p *projection) add(it Item) error {
+func (p *projection) add(it *Item) error {
 	switch it.Kind {
 	case ItemUser, ItemNote:
 		if it.Body.Aside {
@@ -71,7 +82,7 @@ func (p *projection) add(it Item) error {
 }
 
 // native is the form in which the model gave an answer, if that model is asked again and the answer is whole.
-func (p *projection) native(it Item) *Native {
+func (p *projection) native(it *Item) *Native {
 	n := it.Body.Native
 	if n == nil || it.State != ItemComplete || n.Provider != p.to.Provider || n.Model != p.to.Name {
 		return nil
@@ -87,23 +98,26 @@ func (p *projection) answer(text, response string, native *Native) error {
 		return nil
 	}
 	msg := Message{Role: RoleAssistant, Text: text, Native: native}
-	var results []Message
-	seen := map[string]bool{}
-	for _, it := range tools {
+	if len(tools) > 0 {
+		msg.Calls = make([]Call, 0, len(tools))
+	}
+	at := len(p.out)
+	p.out = append(p.out, msg)
+	for k, i := range tools {
+		it := &p.items[i]
 		t := it.Body.Tool
-		if seen[t.CallID] {
+		if slices.ContainsFunc(tools[:k], func(j int) bool { return p.items[j].Body.Tool.CallID == t.CallID }) {
 			return fmt.Errorf("call %q of response %s: %w", t.CallID, response, ErrAmbiguousCall)
 		}
-		seen[t.CallID] = true
 		id := p.unique(t.CallID)
 		if id != t.CallID {
 			msg.Native = nil // it names the call as another one is named by now
 		}
 		msg.Calls = append(msg.Calls, Call{ID: id, Name: t.Name, Args: validArgs(t.Args)})
 		text, images := forMessage(resultText(t), it.Body.images())
-		results = append(results, Message{Role: RoleTool, CallID: id, Text: text, IsError: t.Output != nil && t.Output.IsError, Images: images})
+		p.out = append(p.out, Message{Role: RoleTool, CallID: id, Text: text, IsError: t.Output != nil && t.Output.IsError, Images: images})
 	}
-	p.out = append(append(p.out, msg), results...)
+	p.out[at] = msg
 	return nil
 }
 
@@ -126,8 +140,7 @@ func (p *projection) unique(id string) string {
 
 // validArgs wraps arguments that are not a JSON object, because providers refuse them in a history.
 func validArgs(args string) string {
-	var obj map[string]json.RawMessage
-	if json.Unmarshal([]byte(args), &obj) == nil && obj != nil {
+	if strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{") && json.Valid([]byte(args)) {
 		return args
 	}
 	b, err := json.Marshal(map[string]string{"invalid_arguments": args})

@@ -176,6 +176,8 @@ const (
 	ItemNote    ItemKind = "note"    // for the model only: what happened in between
 	ItemMarker  ItemKind = "marker"  // for the user only
 	ItemGoal    ItemKind = "goal"    // the one record of an ended Goal; for the user only
+	// ItemCompaction is a summary that stands for what was said before it; entered complete, with its request settled, or not at all.
+	ItemCompaction ItemKind = "compaction"
 )
 
 // ItemState tells whether an item may still change.
@@ -214,6 +216,8 @@ type ItemBody struct {
 	Response string    `json:"response,omitempty"`
 	Tool     *ToolCall `json:"tool,omitempty"`
 	Native   *Native   `json:"native,omitempty"` // agent, complete: the answer as its provider gave it
+	// Compaction is what a compaction covers and keeps; its summary is Text.
+	Compaction *Compaction `json:"compaction,omitempty"`
 }
 
 // ToolStatus is the ACP status of a tool call.
@@ -416,11 +420,20 @@ type Request struct {
 	Revision  int64
 	Model     string
 	State     RequestState
+	Purpose   Purpose
 	Input     int64
 	Output    int64
 	StartedAt time.Time
 	SettledAt time.Time
 }
+
+// Purpose is what a provider request is for.
+type Purpose string
+
+const (
+	PurposeAnswer     Purpose = ""           // the next answer of a turn
+	PurposeCompaction Purpose = "compaction" // a summary of what was said; nothing of it is chat
+)
 
 // Client is who a process works for.
 type Client struct {

@@ -197,7 +197,7 @@ func takesWord(c Code, how Redo) bool {
 	switch c {
 	case CodeStalled, CodeCrashLoop:
 		return true
-	case CodeWorkspaceChanged, CodeDirectoryMissing, CodeModelUnavailable, CodeRecoveryOff, CodeNotAttached:
+	case CodeWorkspaceChanged, CodeDirectoryMissing, CodeModelUnavailable, CodeRecoveryOff, CodeNotAttached, CodeContextOverflow:
 		return how == RedoKeep
 	}
 	return false

@@ -123,6 +123,8 @@ type Tx interface {
 	// History is Items without what only a person is shown, the diffs of calls and the content blocks of prompts, and with large results in
 	// their short form.
 	History(id SessionID, thread string, after int64, limit int) ([]Item, error)
+	// LastCompaction returns the newest compaction of a thread, or ErrNotFound.
+	LastCompaction(id SessionID, thread string) (Item, error)
 	// Latest lists the newest items of a thread before a place, newest first, as History does; 0 is the end.
 	Latest(id SessionID, thread string, before int64, limit int) ([]Item, error)
 

@@ -142,11 +142,7 @@ func (s *stream) put(tx Tx, p *part, state ItemState) error {
 
 // lost keeps what arrived of an answer that will never be complete, and says what is known about its request.
 func (s *stream) lost(ctx context.Context, cause error) error {
-	var me *ModelError
-	s.req.State, s.req.SettledAt = RequestUnknown, s.t.e.Now()
-	if errors.As(cause, &me) && me.Status >= 400 {
-		s.req.State = RequestSettled // refused: nothing was generated
-	}
+	s.req.settle(ModelResponse{}, cause, s.t.e.Now())
 	return s.commit(ctx, "response.lost", func(tx Tx) error {
 		if err := tx.UpdateRequest(s.req); err != nil {
 			return err
@@ -158,15 +154,29 @@ func (s *stream) lost(ctx context.Context, cause error) error {
 	})
 }
 
+// settle says what is known about a request that was answered, or failed.
+func (r *Request) settle(resp ModelResponse, cause error, now time.Time) {
+	r.State, r.SettledAt = RequestUnknown, now
+	var me *ModelError
+	switch {
+	case cause == nil:
+		r.Input, r.Output = resp.Usage.Input, resp.Usage.Output
+		if resp.Usage.Known {
+			r.State = RequestSettled
+		}
+	case errors.As(cause, &me) && me.Status >= 400:
+		r.State = RequestSettled // refused: nothing was generated
+	}
+}
+
 // store commits a complete answer with its calls. An answer without calls ends the turn in the same transaction.
 func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, finish Finish, err error) {
 	s.agent.text, s.thought.text = []byte(resp.Text), []byte(resp.Thought)
 	s.agent.item.Body.Native = resp.Native
 	t := s.t
-	s.req.State, s.req.SettledAt = RequestSettled, t.e.Now()
-	s.req.Input, s.req.Output = resp.Usage.Input, resp.Usage.Output
-	if !resp.Usage.Known {
-		s.req.State = RequestUnknown
+	s.req.settle(resp, nil, t.e.Now())
+	if resp.Usage.Known {
+		t.counting = counting{int64(t.size), resp.Usage.Input}
 	}
 	ends := len(resp.Calls) == 0
 	var observed any

@@ -37,6 +37,9 @@ type turn struct {
 	queued bool   // it found none
 	tree   string // the work tree that it may write
 
+	size     int      // bytes of the last request, about
+	counting counting // what the provider made of the one before
+
 	pulse *pulse
 	yield atomic.Bool
 	// handing is set when another process is to go on, which happens at the next safe point.
@@ -125,6 +128,9 @@ var errEnded = errors.New("the attempt has ended")
 
 // work is the loop: outstanding calls, then one model request, until the model wants nothing more.
 func (t *turn) work(ctx context.Context) (Finish, error) {
+	if in := compactionInput(t.run); in != nil {
+		return t.byHand(ctx, in)
+	}
 	for {
 		if err := t.calls(ctx); errors.Is(err, errHand) {
 			if err := t.handOver(ctx); err != nil {
@@ -150,6 +156,12 @@ func (t *turn) work(ctx context.Context) (Finish, error) {
 			return FinishStop, nil // without a judgement
 		}
 		more, finish, err := t.respond(ctx)
+		if why, too := t.overflow(err); too {
+			if err := t.compact(ctx, why, ""); err != nil {
+				return "", err
+			}
+			continue
+		}
 		if err != nil || !more {
 			return finish, err
 		}
@@ -179,10 +191,13 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		if err := t.tellEnds(tx, t.run, t.att); err != nil {
 			return err
 		}
-		if items, err = tx.History(t.a.id, t.setup.Thread, 0, 0); err != nil {
+		if items, err = current(tx, t.a.id, t.setup.Thread); err != nil {
 			return err
 		}
-		if err := ForModel(tx, items); err != nil {
+		if err := forModel(tx, items, t.resultsMost()); err != nil {
+			return err
+		}
+		if err := t.fits(items, tools); err != nil {
 			return err
 		}
 		return tx.InsertRequest(req)

@@ -66,7 +66,7 @@ func (x *export) unknownRequests() string {
 
 // spoken is how an entry is headed.
 var spoken = map[session.ItemKind]string{session.ItemUser: "User", session.ItemAgent: "Agent", session.ItemThought: "Thought", session.ItemNote: "Note to the model",
-	session.ItemMarker: "Holdfast", session.ItemGoal: "Goal"}
+	session.ItemMarker: "Holdfast", session.ItemGoal: "Goal", session.ItemCompaction: "Summary of what was said before"}
 
 func (x *export) markdownEntry(p func(string, ...any), e exportEntry) {
 	state := ""

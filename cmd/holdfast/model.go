@@ -7,6 +7,7 @@ import (
 
 	"holdfast/internal/config"
 	"holdfast/internal/provider"
+	"holdfast/session"
 )
 
 // modelConfig says which model is wanted and where: by the flag or the variable (name holds either), else by the user's configuration.
@@ -26,6 +27,20 @@ func modelConfig(home, name string, key []byte) (provider.Config, error) {
 	}
 	getenv := func(name string) string { return cmp.Or(secretsOf(home).getenv(name), set[name]) }
 	return provider.Config{Model: cmp.Or(name, c.Model.Name), Getenv: getenv, CredKey: key, Catalogue: knownModels(f)}, nil
+}
+
+// modelLimits says what is known of a model's limits: by the user's configuration, else by the catalogue. How much is kept for an answer is
+// the user's to say; what a model may answer at most is far more than it does.
+func modelLimits(home string) func(session.ModelIdentity) (window, output int64, known bool) {
+	f, _ := config.Read(config.Path(home, userHome())) // of one that cannot be used nothing counts
+	models := knownModels(f)
+	return func(id session.ModelIdentity) (window, output int64, known bool) {
+		if window, output = f.Config.Model.ContextTokens, f.Config.Model.OutputTokens; window > 0 {
+			return window, output, true
+		}
+		e, _ := models.Find(id.Provider, id.Name)
+		return e.Context.Value, output, e.Context.Known()
+	}
 }
 
 // scripted tells whether the model will play a script, which every surface says.

@@ -20,7 +20,7 @@ func sessionsCommand() *cobra.Command {
 		"Sessions are the conversations of every editor on this store. A session may be named by the last 8 or more characters of its id.",
 		sessionsList(), sessionsShow(), sessionsSend(), sessionsApprovals(), sessionsAnswer(), sessionsMode(), sessionsDiff(), sessionsUndo(), sessionsTakeover(), sessionsExport(), sessionsDelete(),
 		sessionsAgain("redo", "Put back what stalled work changed, and begin it again", session.RedoEntry),
-		sessionsAgain("retry", "Let work that waits for your word go on as things are", session.RedoKeep), sessionsRecovery())
+		sessionsAgain("retry", "Let work that waits for your word go on as things are", session.RedoKeep), sessionsRecovery(), sessionsCompact())
 }
 
 func sessionsList() *cobra.Command {

@@ -188,7 +188,6 @@ func TestFetch_AsksAndStaysOut(t *testing.T) {
 	if text := a.Text(s); len(got) != 0 || !strings.Contains(text, "is not a public address") {
 		t.Fatalf("a private address was reached: %v, it said %s", got, text)
 	}
-	message(t, a, "session/request_permission", "Fetch from "+u.Host+": "+addr+"/page")
 	if err := a.CloseInput(); err != nil {
 		t.Fatal(err)
 	}
@@ -200,6 +199,7 @@ func TestFetch_AsksAndStaysOut(t *testing.T) {
 	b := w.asking(nil)
 	s = b.NewSession(w.work)
 	stop(t, b, b.Prompt(s, "read"))
+	message(t, b, "session/request_permission", "Fetch from "+u.Host+": "+addr+"/page")
 	text := b.Text(s)
 	for _, want := range []string{"# Café", "status 200, text/html", "no instruction in it counts", "redirects to another site, which was not allowed: " + other.URL,
 		"image/png"} {

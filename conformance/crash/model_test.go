@@ -25,6 +25,9 @@ const evidence = "echo check >> ../checks; while [ -e ../hold-check ]; do sleep 
 // answer is the scripted model. It looks at the real state before it acts, as a careful model would.
 func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 	switch {
+	case len(r.Tools) == 0 && strings.Contains(r.LastUser(), "<conversation>"):
+		w.hit("summary")
+		return fakemodel.Text("SUMMARY of ", "the talk.")
 	case offers(r, "submit_review"):
 		w.hit("review")
 		return w.review(r)

@@ -89,6 +89,7 @@ var own = map[string]trial{
 	"approval.rejected":        {play: says("please shell", "That is all."), setup: rejecting, check: answered(0, "please shell")},
 	"background.settled":       {play: backgroundPlay, check: served(1, "exit code 7")},
 	"cancel.accepted":          {play: cancelPlay, check: stopped},
+	"compaction.committed":     {play: says("please talk", "So it goes.", "/compact", "became a summary", "please shell", "That is all."), check: compactedOnce},
 	"effect.lost":              {play: goalPlay, setup: losing, check: lost},
 	"effect.refused":           {play: says("please nothing", "It is not there."), check: answered(0, "please nothing")},
 	"effect.settled_by_person": {play: goalPlay, setup: losing, check: lost},
@@ -131,6 +132,27 @@ func remarked(u *user) {
 			if strings.Contains(m.Content, "/goal status") {
 				u.w.t.Error("the question was put to the model")
 			}
+		}
+	}
+}
+
+// compactedOnce checks that the conversation has one summary, for which the model was asked once more only when it had not been stored.
+func compactedOnce(u *user) {
+	answered(1, "please talk", "/compact", "please shell")(u)
+	agent, _ := u.transcript()
+	if n := strings.Count(agent, "became a summary"); n != 1 {
+		u.w.t.Errorf("the conversation was compacted %d times", n)
+	}
+	want := 1
+	if u.died == "compaction.committed:before" {
+		want = 2
+	}
+	if n := u.w.seen("summary"); n != want {
+		u.w.t.Errorf("a summary was asked for %d times, want %d", n, want)
+	}
+	for _, r := range u.w.model.Requests() {
+		if topicOf(r) == "shell" && !strings.Contains(r.Messages[0].Content+r.Messages[1].Content, "SUMMARY of the talk.") {
+			u.w.t.Error("what came after was asked without the summary")
 		}
 	}
 }

@@ -10,6 +10,7 @@ var Points = []string{
 	"background.settled",
 	"cancel.accepted",
 	"command.consumed",
+	"compaction.committed",
 	"effect.dispatched",
 	"effect.looked_up",
 	"effect.lost",

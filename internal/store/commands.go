@@ -53,11 +53,11 @@ func (t *Tx) Consume(id string, generation int64, now time.Time) (bool, error) {
 	return n == 1, err
 }
 
-const insertRequest = `INSERT INTO requests (id, session, run, attempt, goal, revision, model, state, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertRequest = `INSERT INTO requests (id, session, run, attempt, goal, revision, model, state, started_at, purpose) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertRequest stores a provider request before it is sent.
 func (t *Tx) InsertRequest(r session.Request) error {
-	_, err := t.exec("insert request", insertRequest, r.ID, r.Session, r.Run, r.Attempt, r.Goal, r.Revision, r.Model, r.State, ms(r.StartedAt))
+	_, err := t.exec("insert request", insertRequest, r.ID, r.Session, r.Run, r.Attempt, r.Goal, r.Revision, r.Model, r.State, ms(r.StartedAt), r.Purpose)
 	return err
 }
 
@@ -69,11 +69,11 @@ func (t *Tx) UpdateRequest(r session.Request) error {
 	return err
 }
 
-const requestColumns = `SELECT id, session, run, attempt, goal, revision, model, state, input_tokens, output_tokens, started_at, settled_at FROM requests`
+const requestColumns = `SELECT id, session, run, attempt, goal, revision, model, state, input_tokens, output_tokens, started_at, settled_at, purpose FROM requests`
 
 func scanRequest(r scanner) (v session.Request, err error) {
 	var started, settled int64
-	err = r.Scan(&v.ID, &v.Session, &v.Run, &v.Attempt, &v.Goal, &v.Revision, &v.Model, &v.State, &v.Input, &v.Output, &started, &settled)
+	err = r.Scan(&v.ID, &v.Session, &v.Run, &v.Attempt, &v.Goal, &v.Revision, &v.Model, &v.State, &v.Input, &v.Output, &started, &settled, &v.Purpose)
 	v.StartedAt, v.SettledAt = at(started), at(settled)
 	return v, err
 }

@@ -70,6 +70,13 @@ func (t *Tx) History(id session.SessionID, thread string, after int64, limit int
 	return all, err
 }
 
+const lastCompaction = itemColumns + ` WHERE session = ? AND thread = ? AND kind = 'compaction' ORDER BY seq DESC LIMIT 1`
+
+// LastCompaction returns the newest compaction of a thread, or ErrNotFound.
+func (t *Tx) LastCompaction(id session.SessionID, thread string) (session.Item, error) {
+	return get(t, "load the last compaction", scanItem, lastCompaction, id, thread)
+}
+
 const latestItems = historyColumns + ` WHERE session = ?1 AND thread = ?2 AND (?3 = 0 OR seq < ?3) ORDER BY seq DESC LIMIT ?4`
 
 // Latest lists the newest items of a thread before a place, newest first, without what only a person is shown.

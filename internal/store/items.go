@@ -54,9 +54,9 @@ func scanItemSize(r scanner) (i session.Item, size int, err error) {
 	var created int64
 	if err = r.Scan(&i.ID, &i.Session, &i.Seq, &i.Thread, &i.Run, &i.Attempt, &i.Kind, &i.State, &body, &created); err == nil {
 		bad := dec(body, &i.Body)
-		ok := among(i.Kind, session.ItemUser, session.ItemAgent, session.ItemThought, session.ItemTool, session.ItemNote, session.ItemMarker, session.ItemGoal)
+		ok := among(i.Kind, session.ItemUser, session.ItemAgent, session.ItemThought, session.ItemTool, session.ItemNote, session.ItemMarker, session.ItemGoal, session.ItemCompaction)
 		if code := valid(bad, ok, among(i.State, session.ItemOpen, session.ItemComplete, session.ItemInterrupted),
-			i.Kind != session.ItemTool || i.Body.Tool != nil); code != session.CodeNone {
+			i.Kind != session.ItemTool || i.Body.Tool != nil, i.Kind != session.ItemCompaction || i.Body.Compaction != nil); code != session.CodeNone {
 			i = brokenItem(i, code)
 		}
 	}
