@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -48,9 +47,6 @@ func mcpCommand(model *string) *cobra.Command {
 			for _, dir := range trust {
 				if !filepath.IsAbs(dir) {
 					return usageError{errors.New("trust " + dir + ": it must be an absolute path")}
-				}
-				if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-					fmt.Fprintf(os.Stderr, "holdfast: trust %s: there is no such directory now\n", line(dir, whole))
 				}
 			}
 			return serveMCP(*model, work, server.Options{Version: version, Authority: a, Trust: trust})
