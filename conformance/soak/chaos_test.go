@@ -1,6 +1,7 @@
 package soak_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -249,7 +250,17 @@ func (w *world) cli(args ...string) bool {
 	c := exec.CommandContext(ctx, w.bin, args...)
 	c.Env = append([]string{"PATH=" + os.Getenv("PATH")}, w.env()...)
 	c.Dir = w.dir
-	out, err := c.CombinedOutput()
+	var b bytes.Buffer
+	c.Stdout, c.Stderr = &b, &b
+	began := now()
+	err := c.Start()
+	if err == nil {
+		w.mu.Lock()
+		w.deaths[c.Process.Pid] = began // it ends by itself, and leaves its row to others while somebody suspended has the gate
+		w.mu.Unlock()
+		err = c.Wait()
+	}
+	out := b.Bytes()
 	if err != nil {
 		w.did(fmt.Sprintf("holdfast %s failed: %.80q", args[0], out))
 	} else {
