@@ -28,17 +28,7 @@ func (a *Agent) deleteSession(ctx context.Context, b *Backend, req *rpc.Request)
 	} else if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	f := a.open[id]
-	delete(a.open, id)
-	a.mu.Unlock()
-	if f != nil {
-		f.stop()
-		<-f.gone
-	}
-	if b.Servers != nil {
-		b.Servers.Release(id)
-	}
+	a.letGo(b, id)
 	req.Reply(map[string]any{})
 	return nil
 }

@@ -249,6 +249,13 @@ func (a *Agent) closeSession(ctx context.Context, b *Backend, req *rpc.Request) 
 	if err := b.Engine.CloseSession(ctx, id); err != nil {
 		return err
 	}
+	a.letGo(b, id)
+	req.Reply(map[string]any{})
+	return nil
+}
+
+// letGo ends what this connection has of a session: its open prompts, its following, and the servers that were there for it.
+func (a *Agent) letGo(b *Backend, id session.SessionID) {
 	a.mu.Lock()
 	f := a.open[id]
 	delete(a.open, id)
@@ -266,8 +273,6 @@ func (a *Agent) closeSession(ctx context.Context, b *Backend, req *rpc.Request) 
 	if b.Servers != nil {
 		b.Servers.Release(id)
 	}
-	req.Reply(map[string]any{})
-	return nil
 }
 
 // answerAll answers every open prompt.

@@ -121,10 +121,8 @@ func Whole(tx Tx, it *Item) error {
 	return nil
 }
 
-// ForModel makes of a history in short form what a model gets: the newest results whole.
-func ForModel(tx Tx, items []Item) error { return forModel(tx, items, fullMost) }
-
-// forModel is ForModel for a model that takes at most so many bytes of results; when there are more, half of that is left whole.
+// forModel makes of a history in short form what a model gets that takes at most so many bytes of results: the newest whole, and when there
+// are more than that, half of it.
 func forModel(tx Tx, items []Item, most int) error {
 	sizes := make([]int, len(items))
 	for i, it := range items {

@@ -150,23 +150,31 @@ func (c *call) judgeIn(tx Tx) (j judgement, err error) {
 	return j, nil
 }
 
-// ruledOut tells whether a rule of the user stands against the tool as a whole: then a reader is judged, too.
+// ruledOut tells whether a rule of the user stands against the tool as a whole: then a reader is judged, too. Readers share one look at the
+// rules until something else than a reader is done.
 func (c *call) ruledOut(ctx context.Context) (bool, error) {
-	c.book = c.t.e.rulebook(c.t.sess)
-	var rules []Rule
-	err := c.t.e.Store.Read(ctx, func(tx Tx) error {
-		own, err := tx.Rules()
-		if err != nil {
+	if c.t.against == nil {
+		book := c.t.e.rulebook(c.t.sess)
+		against := map[string]bool{}
+		err := c.t.e.Store.Read(ctx, func(tx Tx) error {
+			rules, err := tx.Rules()
+			if err != nil {
+				return err
+			}
+			written, err := book.rules(tx)
+			for _, r := range append(rules, written...) {
+				if r.Kind == RuleTool && r.Verdict != VerdictAllow {
+					against[r.Tool] = true
+				}
+			}
 			return err
+		})
+		if err != nil {
+			return false, fmt.Errorf("read the rules: %w", err)
 		}
-		written, err := c.book.rules(tx)
-		rules = append(own, written...)
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("read the rules: %w", err)
+		c.t.against = against
 	}
-	return slices.ContainsFunc(rules, func(r Rule) bool { return r.Kind == RuleTool && r.Verdict != VerdictAllow && r.Tool == c.effect.Tool }), nil
+	return c.t.against[c.effect.Tool], nil
 }
 
 // holds tells whether what was decided about the call is still so, in the transaction that dispatches it: a rule may have been made or

@@ -25,9 +25,6 @@ type Holding struct {
 	Attached int   // windows that have it open
 }
 
-// Busy tells whether ending the process interrupts something.
-func (h Holding) Busy() bool { return len(h.Runs) > 0 }
-
 // HoldingsOf lists what a process has.
 func HoldingsOf(tx Tx, owner InstanceID) (out []Holding, err error) {
 	ids, err := tx.OwnedBy(owner)

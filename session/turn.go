@@ -26,12 +26,13 @@ type turn struct {
 	setup Setup
 	model Model
 
-	reads     []finishedRead // not stored yet
-	readSince time.Time      // since when they may wait
-	over      bool           // a call ended the turn, or the model goes in circles
-	last      string         // digest of the last answer's calls
-	same      int            // how often in a row it came
-	asked     int            // model requests of this attempt
+	against   map[string]bool // tools that a rule of the user stands against, as of the last look; nil to look
+	reads     []finishedRead  // not stored yet
+	readSince time.Time       // since when they may wait
+	over      bool            // a call ended the turn, or the model goes in circles
+	last      string          // digest of the last answer's calls
+	same      int             // how often in a row it came
+	asked     int             // model requests of this attempt
 
 	slot   bool   // it has one of the slots for unattended work
 	queued bool   // it found none

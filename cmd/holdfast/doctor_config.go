@@ -27,7 +27,7 @@ func (d *diagnosis) configuration(ctx context.Context, start bool, log zerolog.L
 		d.add("config", levelOK, "There is no configuration; it would be "+path+".", "")
 		return
 	}
-	if f, err := config.Read(path); err == nil && len(ruleMistakes(f)) > 0 {
+	if f, err := userFile(d.Home); err == nil && len(ruleMistakes(f)) > 0 {
 		err := ruleMistakes(f)
 		d.add("config", levelPerson, "A rule cannot be used, so that every command asks: "+line(err.Error(), 300)+".", "Correct "+path+", then start anew.")
 		return
@@ -61,7 +61,7 @@ func (d *diagnosis) project(ctx context.Context, c *cli, start bool, log zerolog
 		return
 	}
 	d.add("project", levelOK, "The project's configuration "+s.File.Path+" is trusted as it is.", "")
-	user, _ := config.Read(config.Path(d.Home, userHome())) // its mistakes are a finding already
+	user, _ := userFile(d.Home) // its mistakes are a finding already
 	for _, name := range config.Collisions(user, s.File) {
 		d.add("project", levelNote, fmt.Sprintf("The project's MCP server %q is left out: you have one of that name.", name), "")
 	}

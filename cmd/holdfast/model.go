@@ -14,7 +14,7 @@ import (
 // A configuration that cannot be read and may say where the model is asked is an error: a key must not go anywhere else.
 func modelConfig(home, name string, key []byte) (provider.Config, error) {
 	path := config.Path(home, userHome())
-	f, err := config.Read(path)
+	f, err := userFile(home)
 	if err != nil {
 		if config.Mentions(path, "model") {
 			return provider.Config{}, &provider.NotConfiguredError{Message: fmt.Sprintf("The configuration may say which model to ask, and cannot be used: %v.", err)}
@@ -29,17 +29,14 @@ func modelConfig(home, name string, key []byte) (provider.Config, error) {
 	return provider.Config{Model: cmp.Or(name, c.Model.Name), Getenv: getenv, CredKey: key, Catalogue: knownModels(f)}, nil
 }
 
-// modelLimits says what is known of a model's limits: by the user's configuration, else by the catalogue. How much is kept for an answer is
-// the user's to say; what a model may answer at most is far more than it does.
+// modelLimits says what is known of a model's limits: by the catalogue and the user's figures of models. An answer takes what it was limited
+// to, or else far less than a model may answer at most.
 func modelLimits(home string) func(session.ModelIdentity) (window, output int64, known bool) {
-	f, _ := config.Read(config.Path(home, userHome())) // of one that cannot be used nothing counts
+	f, _ := userFile(home) // of one that cannot be used nothing counts
 	models := knownModels(f)
 	return func(id session.ModelIdentity) (window, output int64, known bool) {
-		if window, output = f.Config.Model.ContextTokens, f.Config.Model.OutputTokens; window > 0 {
-			return window, output, true
-		}
 		e, _ := models.Find(id.Provider, id.Name)
-		return e.Context.Value, output, e.Context.Known()
+		return e.Context.Value, f.Config.Model.MaxTokens, e.Context.Known()
 	}
 }
 

@@ -185,7 +185,7 @@ func (m *models) inUse(home string, flag bool) inUseDocument {
 	} else {
 		d.Model = id.Provider + "/" + id.Name
 	}
-	file, err := config.Read(config.Path(home, userHome()))
+	file, err := userFile(home)
 	if err != nil {
 		file = config.File{}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"holdfast/goals"
@@ -89,16 +90,12 @@ func knownTool(name string, allow bool) error {
 	if strings.HasPrefix(name, "mcp__") {
 		return nil // which of them there are is known in a session alone
 	}
-	var names []string
-	for _, t := range builtinTools() {
-		names = append(names, t.Spec().Name)
-	}
+	names := builtinNames()
 	switch {
 	case !slices.Contains(names, name):
 		if near := nearest.Of(name, names); near != "" {
 			return fmt.Errorf("there is no tool %q; did you mean %s?", name, near)
 		}
-		slices.Sort(names)
 		return fmt.Errorf("there is no tool %q; there are %s, and those of MCP servers as mcp__SERVER__TOOL", name, strings.Join(names, ", "))
 	case allow:
 		return fmt.Errorf("%s is allowed by what it does and not as a whole: allow a command, the beginning of one, edits, or a host", name)
@@ -106,11 +103,16 @@ func knownTool(name string, allow bool) error {
 	return nil
 }
 
-// builtinTools are all that a model may be offered without an external server.
-func builtinTools() []session.Tool {
-	all := tools.Builtin(tools.Options{})
-	return append(append(all, goals.ChatTools()...), goals.WorkTools()...)
-}
+// builtinNames are the tools that a model may be offered without an external server, sorted.
+var builtinNames = sync.OnceValue(func() (names []string) {
+	for _, list := range [][]session.Tool{tools.Builtin(tools.Options{}), goals.ChatTools(), goals.WorkTools()} {
+		for _, t := range list {
+			names = append(names, t.Spec().Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+})
 
 // ruleMistakes are the rules of a file that cannot be used, each with its place.
 func ruleMistakes(f config.File) (out config.Errors) {

@@ -31,7 +31,7 @@ type projects struct {
 }
 
 func newProjects(home string, st session.Store, engine func() *session.Engine) *projects {
-	user, _ := config.Read(config.Path(home, userHome())) // what is wrong with it is told by the toolbox
+	user, _ := userFile(home) // what is wrong with it is told by the toolbox
 	return &projects{home: home, st: st, engine: engine, user: user, shown: map[session.SessionID]string{}, texts: map[string]string{}}
 }
 

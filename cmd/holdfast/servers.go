@@ -14,11 +14,6 @@ import (
 	"holdfast/session"
 )
 
-// settings reads the user's configuration. An error is a *config.Error; what it returns then is empty.
-func settings(home string) (config.Config, error) {
-	return config.Load(config.Path(home, userHome()))
-}
-
 // letGoServers is how long a server may take to end by itself when its session or this process ends, and again after SIGTERM.
 const letGoServers = 300 * time.Millisecond
 

@@ -89,8 +89,7 @@ func TestAnswers_HoldAfterATakeover(t *testing.T) {
 			question(t, a, 1)
 			ask := question(t, b, 1)
 			if stopFirst {
-				b.NewSession(w.work) // a write of the other: the owner is not suspended in the middle of its own
-				suspend(t, a)
+				harness.Suspend(t, w.home, a.PID())
 				choose(b, ask, "allow_once")
 				harness.Eventually(t, "the answer is stored", func() bool { return len(w.approvals()) == 0 })
 			}

@@ -1,10 +1,6 @@
 package acp_test
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,7 +94,7 @@ func TestPair_SuspendedOwnerKeepsTheWork(t *testing.T) {
 	w.load(b, session)
 	id := a.Prompt(session, "speak")
 	message(t, b, "agent_message_chunk", "before")
-	suspend(t, a)
+	harness.Suspend(t, w.home, a.PID())
 	close(gate)
 	w.noMore(2, 4*time.Second, "somebody took over from a suspended owner")
 	a.Signal(syscall.SIGCONT)
@@ -154,7 +150,7 @@ func TestPair_CancelWhileTheOwnerSleeps(t *testing.T) {
 	id := b.Prompt(session, "speak")
 	message(t, b, "agent_message_chunk", "early")
 	b.NewSession(w.work) // a write of the other: the owner is not suspended in the middle of its own
-	suspend(t, a)
+	harness.Suspend(t, w.home, a.PID())
 	close(gate) // the rest is there when the owner wakes
 	began := time.Now()
 	b.Notify("session/cancel", map[string]any{"sessionId": session})
@@ -177,26 +173,4 @@ func TestPair_CancelWhileTheOwnerSleeps(t *testing.T) {
 	if w.file("out") != "" {
 		t.Error("a call of the cancelled turn ran")
 	}
-}
-
-// suspend stops every thread of an agent. A signal alone takes a moment, in which the others go on.
-func suspend(t *testing.T, a *harness.Agent) {
-	t.Helper()
-	a.Signal(syscall.SIGSTOP)
-	t.Cleanup(func() { _ = syscall.Kill(a.PID(), syscall.SIGCONT) }) // whatever fails: a suspended process does not end
-	if _, err := os.Stat("/proc/self/task"); err != nil {
-		return
-	}
-	harness.Eventually(t, "every thread stops", func() bool {
-		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", a.PID()))
-		for _, task := range tasks {
-			b, readErr := os.ReadFile(task)
-			_, state, _ := strings.Cut(string(b), ") ")
-			err = errors.Join(err, readErr)
-			if !strings.HasPrefix(state, "T") {
-				return false
-			}
-		}
-		return err == nil && len(tasks) > 0
-	})
 }

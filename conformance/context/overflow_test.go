@@ -47,7 +47,7 @@ func TestOverflow_OneCompactionThenOn(t *testing.T) {
 // With a known limit nothing is refused: old results are shortened first, and the conversation is compacted before it is too long.
 func TestLimit_CompactedBeforeItIsTooLong(t *testing.T) {
 	w := newWorld(t)
-	w.configure("[model]\ncontext_tokens = 40000\noutput_tokens = 4000\n")
+	w.configure("[model]\nmax_tokens = 4000\n[[models]]\nname = \"" + w.named() + "\"\ncontext_tokens = 40000\n")
 	w.set(func() { w.window = 140 << 10 })
 	a := w.launch("", nil)
 	s := a.NewSession(w.work)
@@ -65,10 +65,9 @@ func TestLimit_CompactedBeforeItIsTooLong(t *testing.T) {
 	w.holds("the last request", everything(w.last()), summary, "zeta ends")
 }
 
-// What is unknown refuses nothing, and zero is unknown.
+// What is unknown refuses nothing.
 func TestLimit_UnknownCompactsNothing(t *testing.T) {
 	w := newWorld(t)
-	w.configure("[model]\ncontext_tokens = 0\n")
 	a := w.launch("", nil)
 	s := a.NewSession(w.work)
 	for _, name := range []string{"alpha", "beta", "gamma"} {

@@ -121,6 +121,17 @@ func (w *world) explain() {
 }
 
 // configure writes the user's configuration.
+// named is the played model as the configuration names it.
+func (w *world) named() string {
+	name := ""
+	for _, v := range w.env() {
+		if rest, ok := strings.CutPrefix(v, "HOLDFAST_MODEL="); ok {
+			name = rest
+		}
+	}
+	return name
+}
+
 func (w *world) configure(text string) {
 	w.t.Helper()
 	if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(text), 0o600); err != nil {

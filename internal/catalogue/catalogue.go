@@ -34,9 +34,6 @@ type Own struct {
 // Embedded is what is built in.
 func Embedded() *Catalogue { return builtIn() }
 
-// Find looks a name up in what is built in. It is false when nothing is known of the name.
-func Find(provider, name string) (Entry, bool) { return Embedded().Find(provider, name) }
-
 // With is the catalogue with the user's own figures, in the order of the file.
 func (c *Catalogue) With(own []Own) *Catalogue {
 	out := *c

@@ -36,7 +36,7 @@ func TestFind_Names(t *testing.T) {
 		"/":                                  {},
 	} {
 		provider, model, _ := strings.Cut(name, "/")
-		e, ok := Find(provider, model)
+		e, ok := Embedded().Find(provider, model)
 		if ok != want.found || e.Context.Value != want.context || e.Prices.Output.Value != want.price || e.Context.Known() != (want.context > 0) {
 			t.Errorf("%s: %t, %+v", name, ok, e)
 		}
@@ -49,7 +49,7 @@ func TestFind_Images(t *testing.T) {
 		"gpt-3.5-turbo": "no", "o3-mini": "no", "deepseek-v3": "no", "vendor/qwen2.5-coder:7b": "no", "DeepSeek-R1": "no", "hub/a/codellama": "no",
 		"gpt-4o": "yes", "qwen3-vl": "unknown", "fake": "unknown", "my-deepseek": "unknown", "deepseek/other": "unknown",
 	} {
-		e, _ := Find("openai", name)
+		e, _ := Embedded().Find("openai", name)
 		got := "unknown"
 		if e.Images.Known() {
 			got = map[bool]string{true: "yes", false: "no"}[e.Images.Value]
@@ -232,7 +232,7 @@ func TestWith_TheLaterOfEquals(t *testing.T) {
 
 // What others charge for the same model is not known.
 func TestElsewhere_LeavesOutPrices(t *testing.T) {
-	e, _ := Find("openai", "gpt-4o")
+	e, _ := Embedded().Find("openai", "gpt-4o")
 	if e = e.Elsewhere(); e.Prices != (Prices{}) || !e.Context.Known() {
 		t.Errorf("%+v", e)
 	}

@@ -16,11 +16,8 @@ import (
 // Config is what a file has set.
 type Config struct {
 	Model struct {
-		Name      string `toml:"name"`
-		MaxTokens int64  `toml:"max_tokens"`
-		// ContextTokens and OutputTokens are what the model reads at once, and what of that is kept for its answer; 0 is not known.
-		ContextTokens    int64  `toml:"context_tokens"`
-		OutputTokens     int64  `toml:"output_tokens"`
+		Name             string `toml:"name"`
+		MaxTokens        int64  `toml:"max_tokens"`
 		OpenAIBaseURL    string `toml:"openai_base_url"`
 		AnthropicBaseURL string `toml:"anthropic_base_url"`
 	} `toml:"model"`

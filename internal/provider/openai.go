@@ -39,12 +39,17 @@ func NewOpenAI(config OpenAIConfig) (*OpenAI, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []option.RequestOption{option.WithBaseURL(e.base), option.WithMaxRetries(0), option.WithHTTPClient(e.client())}
-	if config.Key != "" {
-		opts = append(opts, option.WithAPIKey(config.Key))
-	}
 	// The service, not the client: the client would read addresses, keys and headers from the environment.
-	return &OpenAI{endpoint: e, service: openai.NewChatCompletionService(opts...), dialect: d}, nil
+	return &OpenAI{endpoint: e, service: openai.NewChatCompletionService(openAIOptions(e)...), dialect: d}, nil
+}
+
+// openAIOptions are how the SDK asks the endpoint, on either wire: once, and with nothing from the environment.
+func openAIOptions(e *endpoint) []option.RequestOption {
+	opts := []option.RequestOption{option.WithBaseURL(e.base), option.WithMaxRetries(0), option.WithHTTPClient(e.client())}
+	if e.config.Key != "" {
+		opts = append(opts, option.WithAPIKey(e.config.Key))
+	}
+	return opts
 }
 
 // Stream implements session.Model.

@@ -54,12 +54,8 @@ func NewResponses(config OpenAIConfig) (*Responses, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []option.RequestOption{option.WithBaseURL(e.base), option.WithMaxRetries(0), option.WithHTTPClient(e.client())}
-	if config.Key != "" {
-		opts = append(opts, option.WithAPIKey(config.Key))
-	}
 	// Not the SDK's NewClient: it would read addresses, keys and headers from the environment.
-	return &Responses{endpoint: e, client: openai.Client{Options: opts}}, nil
+	return &Responses{endpoint: e, client: openai.Client{Options: openAIOptions(e)}}, nil
 }
 
 // Stream implements session.Model.

@@ -17,10 +17,8 @@ const (
 
 // table is everything a text is compared with. It does not change.
 type table struct {
-	values  [256][][]byte // known forms by their first byte, the longest first
-	first   [256]bool     // bytes with which a known form or a shape may begin
-	known   [256]bool     // the same of known forms alone
-	longest int
+	values [256][][]byte // known forms by their first byte, the longest first
+	known  [256]bool     // bytes with which one may begin
 }
 
 func newTable(values map[string]bool, least int) *table {

@@ -65,7 +65,7 @@ func (t *Tree) pruneOne(ctx context.Context, dir string, kept map[string]bool) e
 		return nil // it is in use; another day
 	}
 	defer lock.release()
-	removed, left, err := dropRefs(filepath.Join(dir, "refs", "holdfast"), kept)
+	removed, left, err := dropRefs(dir, kept)
 	switch {
 	case err != nil || removed == 0 && left > 0:
 		return err
@@ -82,27 +82,19 @@ func (t *Tree) pruneOne(ctx context.Context, dir string, kept map[string]bool) e
 
 // dropRefs removes the names of trees that no record refers to.
 func dropRefs(dir string, kept map[string]bool) (removed, left int, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		st, err := d.Info()
-		if err != nil {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if kept[strings.TrimSpace(string(b))] || time.Since(st.ModTime()) < young {
+	refs, err := refsOf(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	for path, r := range refs {
+		if kept[r.tree] || time.Since(r.at) < young {
 			left++
-			return nil
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			return removed, left, err
 		}
 		removed++
-		return os.Remove(path)
-	})
-	return removed, left, err
+	}
+	return removed, left, nil
 }
