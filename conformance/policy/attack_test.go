@@ -220,3 +220,35 @@ func TestAuto_RulesDoNotLeadOut(t *testing.T) {
 	}
 	w.untouched("a rule")
 }
+
+// A rule is about a tool that only reads, too: refused it does not run, and asked about it runs after the answer. A refusal that is only
+// inside a wrapper asks each time, whatever else is allowed, and takes no answer for ever.
+func TestRules_ReadersAndWrappers(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(w.work, "a"), "text\n")
+	w.write(filepath.Join(w.state, "config.toml"), "[[permissions.rules]]\nverdict = \"deny\"\ntool = \"glob\"\n[[permissions.rules]]\nverdict = \"ask\"\ntool = \"read\"\n"+
+		"[[permissions.rules]]\nverdict = \"deny\"\nprefix = \"touch\"\n")
+	w.launch("edit", true)
+	if o := w.do(`glob {"pattern":"*"}`); o.Asked || !strings.Contains(o.Text, "a rule of the user rejects it") {
+		t.Errorf("a reader that is refused: %+v", o)
+	}
+	if o := w.do(`list {"path":"."}`); o.Asked || !strings.Contains(o.Text, "a") {
+		t.Errorf("a reader that no rule is about: %+v", o)
+	}
+	if o := w.do(`read {"path":"a"}`); !o.Asked || strings.Contains(o.Text, "text") {
+		t.Errorf("a reader that is asked about, refused: %+v", o)
+	}
+	w.answer = "allow_once"
+	if o := w.do(`read {"path":"a"}`); !o.Asked || !strings.Contains(o.Text, "text") {
+		t.Errorf("a reader that is asked about: %+v", o)
+	}
+	w.answer = "allow_always" // which is not offered, and so no permission
+	for range 2 {
+		if o := w.do("run timeout 5 touch wrapped"); !o.Asked {
+			t.Errorf("a refusal inside a wrapper: %+v", o)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(w.work, "wrapped")); err == nil {
+		t.Error("an answer that was not offered let it happen")
+	}
+}
