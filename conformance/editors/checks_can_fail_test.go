@@ -100,7 +100,7 @@ func TestChecks_SeeWhatIsLost(t *testing.T) {
 		}
 	}
 	s := &story{}
-	s.keepsDropped([]*entry{one}, &client{unseen: []string{"a", "b"}})
+	s.keepsDropped("s", []*entry{one}, &client{unseen: []dropped{{"s", "a", ""}, {"s", "b", ""}, {"another", "c", ""}}})
 	if len(s.failures) != 1 {
 		t.Errorf("one of two dropped messages is missing: %v", s.failures)
 	}

@@ -26,9 +26,12 @@ type client struct {
 	questions []bool               // permission requests; true came while a prompt was open
 	hesitates bool                 // the user looks at a question and does not answer it
 	waiting   []json.RawMessage    // questions the user looks at
-	unseen    []string             // message and tool call ids that this editor dropped
+	unseen    []dropped            // what this editor dropped
 	news      chan struct{}        // gets a token with each message, when somebody waits for silence
 }
+
+// dropped is an update of a message or a tool call that came while no prompt was open.
+type dropped struct{ session, id, raw string }
 
 // openTurn is a prompt whose answer has not come.
 type openTurn struct {
@@ -141,7 +144,7 @@ func (c *client) notification(m harness.Message) {
 		c.s.fail(answerLast, "after the answer to %q: %s", prompt, m.Raw)
 	}
 	if len(c.prompts) == 0 && c.p.stray == dropsStray && !c.replaying {
-		c.unseen = append(c.unseen, item)
+		c.unseen = append(c.unseen, dropped{n.SessionID, item, string(m.Raw)})
 	}
 	for _, turn := range c.prompts {
 		if !turn.goal {

@@ -59,7 +59,7 @@ func (s *story) compare(session string) {
 	s.keeps(stored)
 	dropped := 0
 	for _, c := range s.clients[:len(s.clients)-2] {
-		dropped += s.keepsDropped(stored, c)
+		dropped += s.keepsDropped(session, stored, c)
 		s.covers(stored, history(c, session), c == s.killed)
 	}
 	if (dropped > 0) != (s.p.stray == dropsStray) {
@@ -67,16 +67,22 @@ func (s *story) compare(session string) {
 	}
 }
 
-// keepsDropped checks that what the editor threw away is there, and returns how much that was.
-func (s *story) keepsDropped(stored []*entry, c *client) int {
+// keepsDropped checks that what the editor threw away of the session is there, and returns how much that was. What another session was told,
+// that work goes on elsewhere for example, belongs to no history.
+func (s *story) keepsDropped(session string, stored []*entry, c *client) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, id := range c.unseen {
-		if c != s.killed && !slices.ContainsFunc(stored, func(e *entry) bool { return e.id == id }) {
-			s.fail(droppedKept, "%s", id)
+	n := 0
+	for _, d := range c.unseen {
+		if d.session != session {
+			continue
+		}
+		n++
+		if c != s.killed && !slices.ContainsFunc(stored, func(e *entry) bool { return e.id == d.id }) {
+			s.fail(droppedKept, "%s", d.raw)
 		}
 	}
-	return len(c.unseen)
+	return n
 }
 
 // replay is everything that came before the answer to session/load, as it came.
