@@ -108,3 +108,6 @@ func (b *bench) get(name string) string {
 }
 
 type args = map[string]any
+
+// version is what read shows for a file.
+func (b *bench) version(name string) string { return versionOf(digestOf([]byte(b.get(name)))) }

@@ -19,9 +19,6 @@ import (
 
 func deadline() <-chan time.Time { return time.After(20 * time.Second) }
 
-// version is what read shows for a file.
-func (b *bench) version(name string) string { return versionOf(digestOf([]byte(b.get(name)))) }
-
 // The permissions of a file do not depend on the umask of the process that edits it.
 func TestWrite_KeepsPermissionsUnderAnyUmask(t *testing.T) {
 	b := newBench(t)
