@@ -137,7 +137,7 @@ func (e *NotAllowedError) Error() string {
 func Usage(reqs []session.Request) usage.Total {
 	var t usage.Total
 	for _, r := range reqs {
-		t.Add(usage.Tokens{Input: r.Input, Output: r.Output, Known: r.State == session.RequestSettled})
+		t.Add(r.Usage())
 	}
 	return t
 }

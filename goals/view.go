@@ -47,10 +47,14 @@ type NextAction struct {
 
 // UsageView keeps known and unknown apart. CostUSD is null: no prices are known in this version.
 type UsageView struct {
-	Input   int64    `json:"inputTokens"`
-	Output  int64    `json:"outputTokens"`
-	CostUSD *float64 `json:"costUsd"`
-	Unknown int      `json:"unknownRequests"`
+	Input  int64 `json:"inputTokens"`
+	Output int64 `json:"outputTokens"`
+	// Parts of the two; null when no request reported them.
+	CacheRead  *int64   `json:"cacheReadTokens"`
+	CacheWrite *int64   `json:"cacheWriteTokens"`
+	Reasoning  *int64   `json:"reasoningTokens"`
+	CostUSD    *float64 `json:"costUsd"`
+	Unknown    int      `json:"unknownRequests"`
 }
 
 // ActiveView is the time attempts were running. Exact is false when a crash left an interval of unknown length.
@@ -79,6 +83,9 @@ type Moment struct {
 	Digest     string           `json:"digest,omitempty"`
 	Input      int64            `json:"inputTokens,omitempty"`
 	Output     int64            `json:"outputTokens,omitempty"`
+	CacheRead  *int64           `json:"cacheReadTokens,omitempty"` // of a request that reported it, as the next two
+	CacheWrite *int64           `json:"cacheWriteTokens,omitempty"`
+	Reasoning  *int64           `json:"reasoningTokens,omitempty"`
 }
 
 // find resolves the goal that goalId or sessionId names: the open one of the session, else its last one.
@@ -328,11 +335,13 @@ func (v *View) account(tx Tx, g Goal, history bool) error {
 		return err
 	}
 	u := Usage(reqs)
-	v.Usage = UsageView{Input: u.Input, Output: u.Output, Unknown: u.UnknownRequests}
+	v.Usage = UsageView{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead.Pointer(), CacheWrite: u.CacheWrite.Pointer(), Reasoning: u.Reasoning.Pointer(),
+		Unknown: u.UnknownRequests}
 	ids := []session.RunID{g.Run}
 	for _, r := range reqs {
 		if history {
-			v.History = append(v.History, Moment{At: r.StartedAt, What: "request", Run: r.Run, Kind: r.Model, State: string(r.State), Input: r.Input, Output: r.Output})
+			v.History = append(v.History, Moment{At: r.StartedAt, What: "request", Run: r.Run, Kind: r.Model, State: string(r.State), Input: r.Input, Output: r.Output,
+				CacheRead: r.Parts.CacheRead.Pointer(), CacheWrite: r.Parts.CacheWrite.Pointer(), Reasoning: r.Parts.Reasoning.Pointer()})
 		}
 		known := false
 		for _, id := range ids {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"holdfast/usage"
 )
 
 // Mode is what a session may do without asking.
@@ -423,8 +425,14 @@ type Request struct {
 	Purpose   Purpose
 	Input     int64
 	Output    int64
+	Parts     usage.Parts // of the two
 	StartedAt time.Time
 	SettledAt time.Time
+}
+
+// Usage is what the request consumed, as far as it is known.
+func (r Request) Usage() usage.Tokens {
+	return usage.Tokens{Input: r.Input, Output: r.Output, Parts: r.Parts, Known: r.State == RequestSettled}
 }
 
 // Purpose is what a provider request is for.

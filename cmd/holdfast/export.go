@@ -15,6 +15,7 @@ import (
 	"holdfast/goals"
 	"holdfast/internal/store"
 	"holdfast/session"
+	"holdfast/usage"
 )
 
 // exportFormat names the document and its version: a member may be added under the same number, none is removed or changed.
@@ -32,6 +33,7 @@ type export struct {
 	// Unknown are the calls whose outcome nobody knows: each may have happened, wholly, in part, or not.
 	Unknown []session.EffectID `json:"unknownOutcomes"`
 	Usage   exportUsage        `json:"usage"`
+	total   usage.Total
 }
 
 type exportSession struct {
@@ -91,6 +93,10 @@ type exportUsage struct {
 	Unknown  int   `json:"unknownRequests"` // they may have been answered and billed
 	Input    int64 `json:"inputTokens"`
 	Output   int64 `json:"outputTokens"`
+	// Parts of the two; null when no request reported them.
+	CacheRead  usage.Count `json:"cacheReadTokens"`
+	CacheWrite usage.Count `json:"cacheWriteTokens"`
+	Reasoning  usage.Count `json:"reasoningTokens"`
 	// Models names what was asked, in order of first use.
 	Models []string `json:"models"`
 }
@@ -212,6 +218,9 @@ func (c *cli) export(ctx context.Context, id session.SessionID) (x export, err e
 				}
 			}
 		}
+		u := &x.Usage
+		u.Input, u.Output, u.Unknown = x.total.Input, x.total.Output, x.total.UnknownRequests
+		u.CacheRead, u.CacheWrite, u.Reasoning = x.total.CacheRead.Count, x.total.CacheWrite.Count, x.total.Reasoning.Count
 		return nil
 	})
 	if err != nil {
@@ -225,11 +234,7 @@ func (x *export) use(tx session.Tx, id session.RunID) error {
 	all, err := tx.RequestsOf(id)
 	for _, r := range all {
 		x.Usage.Requests++
-		x.Usage.Input += r.Input
-		x.Usage.Output += r.Output
-		if r.State != session.RequestSettled {
-			x.Usage.Unknown++
-		}
+		x.total.Add(r.Usage())
 		if !hasModel(x.Usage.Models, r.Model) {
 			x.Usage.Models = append(x.Usage.Models, r.Model)
 		}

@@ -42,10 +42,7 @@ type finalResponse struct {
 	Output []struct {
 		Type string `json:"type"`
 	} `json:"output"`
-	Usage struct {
-		Input  int64 `json:"input_tokens"`
-		Output int64 `json:"output_tokens"`
-	} `json:"usage"`
+	Usage responseUsage `json:"usage"`
 }
 
 // NewResponses checks the configuration. It makes no request.

@@ -70,6 +70,7 @@ func TestResponses_Answers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, _ := serveResponses(t, testLimits(), always(c.reply))
 			h := ask(t.Context(), m, hello())
+			c.want.Usage.Parts = partsOf(c.reply, "responses")
 			if h.err != nil {
 				t.Fatal(h.err)
 			}
