@@ -414,20 +414,23 @@ const (
 
 // Request is one provider request; its attribution is fixed before it is sent.
 type Request struct {
-	ID        string
-	Session   SessionID
-	Run       RunID
-	Attempt   AttemptID
-	Goal      string
-	Revision  int64
-	Model     string
-	State     RequestState
-	Purpose   Purpose
-	Input     int64
-	Output    int64
-	Parts     usage.Parts // of the two
-	StartedAt time.Time
-	SettledAt time.Time
+	ID       string
+	Session  SessionID
+	Run      RunID
+	Attempt  AttemptID
+	Goal     string
+	Revision int64
+	Model    string
+	State    RequestState
+	Purpose  Purpose
+	Input    int64
+	Output   int64
+	Parts    usage.Parts // of the two
+	Price    usage.Price // when it was sent
+	// What it takes at most, in tokens, as far as that can be told before; both 0 in requests of earlier versions.
+	ReservedInput, ReservedOutput int64
+	StartedAt                     time.Time
+	SettledAt                     time.Time
 }
 
 // Usage is what the request consumed, as far as it is known.

@@ -60,6 +60,9 @@ INSERT INTO undos (id, session, number, kind, run, turn, paths, state, instance,
 	16: `
 INSERT INTO requests (id, session, run, attempt, model, state, input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, started_at, settled_at)
   VALUES ('q2', 's1', 'r1', 'a1', 'm', 'settled', 100, 20, 60, 0, 103, 104);`,
+	17: `
+UPDATE requests SET price = '{"currency":"USD","input":3000000,"output":15000000}', reserved_input = 9, reserved_output = 8 WHERE id = 'q2';
+UPDATE goals SET budget = '{}';`,
 }
 
 // firstSteps is the beginning of the product's own ladder.
