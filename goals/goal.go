@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"holdfast/session"
-	"holdfast/usage"
 )
 
 // Status is the state of a Goal.
@@ -131,13 +130,4 @@ type NotAllowedError struct {
 
 func (e *NotAllowedError) Error() string {
 	return "cannot " + e.Action + " a goal that is " + string(e.Status) + ": " + e.Hint
-}
-
-// Usage adds up what the Goal's requests consumed.
-func Usage(reqs []session.Request) usage.Total {
-	var t usage.Total
-	for _, r := range reqs {
-		t.Add(usage.Tokens{Input: r.Input, Output: r.Output, Known: r.State == session.RequestSettled})
-	}
-	return t
 }

@@ -45,14 +45,6 @@ type NextAction struct {
 	Allowed []string `json:"allowed"`
 }
 
-// UsageView keeps known and unknown apart. CostUSD is null: no prices are known in this version.
-type UsageView struct {
-	Input   int64    `json:"inputTokens"`
-	Output  int64    `json:"outputTokens"`
-	CostUSD *float64 `json:"costUsd"`
-	Unknown int      `json:"unknownRequests"`
-}
-
 // ActiveView is the time attempts were running. Exact is false when a crash left an interval of unknown length.
 type ActiveView struct {
 	AtLeast int64 `json:"atLeast"`
@@ -79,6 +71,10 @@ type Moment struct {
 	Digest     string           `json:"digest,omitempty"`
 	Input      int64            `json:"inputTokens,omitempty"`
 	Output     int64            `json:"outputTokens,omitempty"`
+	CacheRead  *int64           `json:"cacheReadTokens,omitempty"` // of a request that reported it, as the next two
+	CacheWrite *int64           `json:"cacheWriteTokens,omitempty"`
+	Reasoning  *int64           `json:"reasoningTokens,omitempty"`
+	Cost       *MomentCost      `json:"cost,omitempty"` // of a request
 }
 
 // find resolves the goal that goalId or sessionId names: the open one of the session, else its last one.
@@ -261,7 +257,8 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 // brokenView is what can be said of a Goal of which a record cannot be used.
 func brokenView(g Goal, e *session.RecordError) View {
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []session.PlanEntry{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended()}
+		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []session.PlanEntry{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended(),
+		Usage: viewUsage(nil)}
 	v.wait(e.Code, e.Reason())
 	return v
 }
@@ -327,12 +324,11 @@ func (v *View) account(tx Tx, g Goal, history bool) error {
 	if err != nil {
 		return err
 	}
-	u := Usage(reqs)
-	v.Usage = UsageView{Input: u.Input, Output: u.Output, Unknown: u.UnknownRequests}
+	v.Usage = viewUsage(reqs)
 	ids := []session.RunID{g.Run}
 	for _, r := range reqs {
 		if history {
-			v.History = append(v.History, Moment{At: r.StartedAt, What: "request", Run: r.Run, Kind: r.Model, State: string(r.State), Input: r.Input, Output: r.Output})
+			v.History = append(v.History, requestMoment(r))
 		}
 		known := false
 		for _, id := range ids {

@@ -243,8 +243,8 @@ func (t *turn) summarise(ctx context.Context, p compactionPlan, keep string) err
 // askSummary is one request for a summary. Nothing of it is shown as chat.
 func (t *turn) askSummary(ctx context.Context, transcript, keep string) (ModelResponse, Request, error) {
 	t.pulse.beat()
-	req := Request{ID: t.e.NewID(), Session: t.a.id, Run: t.run.ID, Attempt: t.att.ID, Goal: t.run.Goal, Revision: t.run.Revision,
-		State: RequestStarted, Purpose: PurposeCompaction, Model: t.modelName()}
+	req := t.newRequest(PurposeCompaction)
+	t.reserve(&req, len(summariser)+len(transcript)+len(summaryTask)+len(keep))
 	err := t.commit(ctx, "request.started", func(tx Tx) error {
 		run, err := tx.Run(t.run.ID)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"holdfast/internal/secret"
+	"holdfast/usage"
 )
 
 // Causes with which an execution is stopped.
@@ -157,7 +158,10 @@ type Config struct {
 	Tools []Tool
 	Model func() (Model, error) // an error says what to set up
 	// Limits are how many tokens a model reads and writes, as far as that is known; 0 is not known. nil knows of none.
-	Limits      func(ModelIdentity) (window, output int64, known bool)
+	Limits func(ModelIdentity) (window, output int64, known bool)
+	// Prices are what the tokens of a model cost now, and Longest how many tokens an answer has at most; 0 is not known. nil knows of none.
+	Prices      func(ModelIdentity) usage.Price
+	Longest     func(ModelIdentity) int64
 	Drivers     map[RunKind]Driver
 	Hooks       Hooks
 	Recoverer   Recoverer

@@ -59,6 +59,9 @@ type ModelRequest struct {
 	System   string
 	Messages []Message
 	Tools    []ToolSpec
+	// Conversation names the conversation whose requests begin alike, for endpoints that look for the beginning in a cache by name. It
+	// says nothing of the session to anybody else; "" for a request that stands alone.
+	Conversation string
 }
 
 // Delta is a fragment of a streaming answer. Exactly one of the fields is set.

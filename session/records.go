@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"holdfast/usage"
 )
 
 // Mode is what a session may do without asking.
@@ -412,19 +414,28 @@ const (
 
 // Request is one provider request; its attribution is fixed before it is sent.
 type Request struct {
-	ID        string
-	Session   SessionID
-	Run       RunID
-	Attempt   AttemptID
-	Goal      string
-	Revision  int64
-	Model     string
-	State     RequestState
-	Purpose   Purpose
-	Input     int64
-	Output    int64
-	StartedAt time.Time
-	SettledAt time.Time
+	ID       string
+	Session  SessionID
+	Run      RunID
+	Attempt  AttemptID
+	Goal     string
+	Revision int64
+	Model    string
+	State    RequestState
+	Purpose  Purpose
+	Input    int64
+	Output   int64
+	Parts    usage.Parts // of the two
+	Price    usage.Price // when it was sent
+	// What it takes at most, in tokens, as far as that can be told before; both 0 in requests of earlier versions.
+	ReservedInput, ReservedOutput int64
+	StartedAt                     time.Time
+	SettledAt                     time.Time
+}
+
+// Usage is what the request consumed, as far as it is known.
+func (r Request) Usage() usage.Tokens {
+	return usage.Tokens{Input: r.Input, Output: r.Output, Parts: r.Parts, Known: r.State == RequestSettled}
 }
 
 // Purpose is what a provider request is for.

@@ -222,6 +222,7 @@ type Tx interface {
 	UpdateRequest(Request) error
 	RequestsOf(RunID) ([]Request, error)
 	RequestsOfGoal(goal string) ([]Request, error)
+	RequestsOfSession(SessionID) ([]Request, error)
 }
 
 // EffectFilter narrows a listing of the journal. Empty members match everything.

@@ -160,7 +160,7 @@ func (r *Request) settle(resp ModelResponse, cause error, now time.Time) {
 	var me *ModelError
 	switch {
 	case cause == nil:
-		r.Input, r.Output = resp.Usage.Input, resp.Usage.Output
+		r.Input, r.Output, r.Parts = resp.Usage.Input, resp.Usage.Output, resp.Usage.Parts
 		if resp.Usage.Known {
 			r.State = RequestSettled
 		}

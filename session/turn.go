@@ -177,8 +177,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		return false, "", err
 	}
 	var items []Item
-	req := Request{ID: t.e.NewID(), Session: t.a.id, Run: t.run.ID, Attempt: t.att.ID, Goal: t.run.Goal, Revision: t.run.Revision,
-		State: RequestStarted, Model: t.modelName()}
+	req := t.newRequest(PurposeAnswer)
 	t.lookAfter(ctx)
 	err = t.commit(ctx, "request.started", func(tx Tx) error {
 		run, err := tx.Run(t.run.ID)
@@ -201,6 +200,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		if err := t.fits(items, tools); err != nil {
 			return err
 		}
+		t.reserve(&req, t.size)
 		return tx.InsertRequest(req)
 	})
 	if err != nil {
@@ -213,7 +213,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	if err != nil {
 		return false, "", err
 	}
-	mr := ModelRequest{System: t.setup.System, Messages: messages}
+	mr := ModelRequest{System: t.setup.System, Messages: messages, Conversation: Digest("conversation", string(t.a.id), t.setup.Thread)}
 	for _, tool := range tools {
 		mr.Tools = append(mr.Tools, tool.Spec())
 	}

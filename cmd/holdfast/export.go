@@ -15,6 +15,7 @@ import (
 	"holdfast/goals"
 	"holdfast/internal/store"
 	"holdfast/session"
+	"holdfast/usage"
 )
 
 // exportFormat names the document and its version: a member may be added under the same number, none is removed or changed.
@@ -91,6 +92,14 @@ type exportUsage struct {
 	Unknown  int   `json:"unknownRequests"` // they may have been answered and billed
 	Input    int64 `json:"inputTokens"`
 	Output   int64 `json:"outputTokens"`
+	// Parts of the two; null when no request reported them.
+	CacheRead  usage.Count `json:"cacheReadTokens"`
+	CacheWrite usage.Count `json:"cacheWriteTokens"`
+	Reasoning  usage.Count `json:"reasoningTokens"`
+	// What is known in US dollars, null when nothing is; every currency, known and estimated apart; requests of which nobody knows.
+	CostUSD     *float64           `json:"costUsd"`
+	Costs       []session.CostView `json:"costs"`
+	UnknownCost int                `json:"unknownCostRequests"`
 	// Models names what was asked, in order of first use.
 	Models []string `json:"models"`
 }
@@ -172,7 +181,7 @@ func writeExport(path, text string, force bool) (err error) {
 // export reads everything in one look, so that its parts fit together.
 func (c *cli) export(ctx context.Context, id session.SessionID) (x export, err error) {
 	x = export{Format: exportFormat, Program: "holdfast " + version, ExportedAt: time.Now().UTC(), Plan: []session.PlanEntry{}, Entries: []exportEntry{},
-		Unknown: []session.EffectID{}, Usage: exportUsage{Models: []string{}}}
+		Unknown: []session.EffectID{}, Usage: exportUsage{Costs: []session.CostView{}, Models: []string{}}}
 	err = c.st.Read(ctx, func(tx session.Tx) error {
 		s, err := tx.Session(id)
 		if err != nil {
@@ -197,9 +206,6 @@ func (c *cli) export(ctx context.Context, id session.SessionID) (x export, err e
 			if r.Kind == session.RunVerification {
 				threads = append(threads, string(r.ID))
 			}
-			if err := x.use(tx, r.ID); err != nil {
-				return err
-			}
 		}
 		for _, thread := range threads {
 			items, err := tx.Items(id, thread, 0, 0)
@@ -212,7 +218,7 @@ func (c *cli) export(ctx context.Context, id session.SessionID) (x export, err e
 				}
 			}
 		}
-		return nil
+		return x.use(tx, id)
 	})
 	if err != nil {
 		return x, err
@@ -221,20 +227,23 @@ func (c *cli) export(ctx context.Context, id session.SessionID) (x export, err e
 	return x, err
 }
 
-func (x *export) use(tx session.Tx, id session.RunID) error {
-	all, err := tx.RequestsOf(id)
+// use adds up the requests of the session.
+func (x *export) use(tx session.Tx, id session.SessionID) error {
+	all, err := tx.RequestsOfSession(id)
+	if err != nil {
+		return err
+	}
+	a, u := session.AccountOf(all), &x.Usage
+	u.Requests, u.Unknown, u.Input, u.Output = len(all), a.Tokens.UnknownRequests, a.Tokens.Input, a.Tokens.Output
+	u.CacheRead, u.CacheWrite, u.Reasoning = a.Tokens.CacheRead.Count, a.Tokens.CacheWrite.Count, a.Tokens.Reasoning.Count
+	u.Costs, u.CostUSD = session.ViewCosts(a.Money)
+	u.UnknownCost = a.Money.UnknownRequests
 	for _, r := range all {
-		x.Usage.Requests++
-		x.Usage.Input += r.Input
-		x.Usage.Output += r.Output
-		if r.State != session.RequestSettled {
-			x.Usage.Unknown++
-		}
-		if !hasModel(x.Usage.Models, r.Model) {
-			x.Usage.Models = append(x.Usage.Models, r.Model)
+		if !hasModel(u.Models, r.Model) {
+			u.Models = append(u.Models, r.Model)
 		}
 	}
-	return err
+	return nil
 }
 
 func hasModel(all []string, s string) bool {

@@ -19,7 +19,11 @@ func (x *export) markdown() string {
 	p("- Directory: %s", code(strings.Join(append([]string{s.Cwd}, s.Directories...), ", ")))
 	p("- Mode: %s, state: %s", s.Mode, s.State)
 	p("- From %s to %s", clock(s.CreatedAt), clock(s.UpdatedAt))
-	p("- Usage: %s, %d tokens in, %d out%s", plural(x.Usage.Requests, "model request"), x.Usage.Input, x.Usage.Output, x.unknownRequests())
+	p("- Usage: %s, %d tokens in, %d out%s%s", plural(x.Usage.Requests, "model request"), x.Usage.Input, x.Usage.Output,
+		partsText(x.Usage.CacheRead.Pointer(), x.Usage.CacheWrite.Pointer(), x.Usage.Reasoning.Pointer()), x.unknownRequests())
+	if cost := session.MoneyOf(x.Usage.Costs, x.Usage.UnknownCost).String(); cost != "" {
+		p("- Cost: %s", cost)
+	}
 	p("- Exported by %s (%s)\n", x.Program, x.Format)
 	if len(x.Unknown) > 0 {
 		p("**The outcome of %s is unknown.** Each may have happened, wholly or in part, or not at all:\n", plural(len(x.Unknown), "call"))

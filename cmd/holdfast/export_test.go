@@ -28,7 +28,7 @@ func hostileExport() export {
 				Arguments: hostile, Fact: session.FactUnknown, Note: hostile, Result: &result, ExitCode: &code,
 				Files: []exportFile{{"a`b", "absent", "sha256:0", "", hostile}}, Settlements: []session.SettlementView{}}},
 			{Seq: 3, Kind: session.ItemAgent, State: session.ItemComplete, Text: hostile, Content: json.RawMessage("null")},
-		}, Usage: exportUsage{Models: []string{}}}
+		}, Usage: exportUsage{Costs: []session.CostView{}, Models: []string{}}}
 }
 
 // outside returns the lines of a document that are neither quoted nor in a code block.

@@ -118,7 +118,11 @@ func (c *cli) showGoal(v goals.View) error {
 		if v.ActiveSeconds.Exact {
 			least = ""
 		}
-		p("usage      %d tokens in, %d out%s; active for %s%s", v.Usage.Input, v.Usage.Output, unknown, least, time.Duration(v.ActiveSeconds.AtLeast)*time.Second)
+		p("usage      %d tokens in, %d out%s%s; active for %s%s", v.Usage.Input, v.Usage.Output,
+			partsText(v.Usage.CacheRead, v.Usage.CacheWrite, v.Usage.Reasoning), unknown, least, time.Duration(v.ActiveSeconds.AtLeast)*time.Second)
+		if cost := v.Usage.Money().String(); cost != "" {
+			p("cost       %s", cost)
+		}
 		if v.Feedback != "" {
 			p("feedback   %s", strings.ReplaceAll(strings.TrimRight(plain(v.Feedback), "\n"), "\n", "\n           "))
 		}

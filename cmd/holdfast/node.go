@@ -112,7 +112,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		Drivers: informed(n, drivers(st, builtin, n.model, n.prompt)), Workspace: worktree.New(home), Poke: n.inst.Poke, StateDir: home, Passive: !executes(kind),
 		Mask: hide.mask, Env: env, Now: now, NewID: newID, Log: n.log,
 	}
-	cfg.Limits = modelLimits(home)
+	cfg.Limits, cfg.Prices, cfg.Longest = modelLimits(home), modelPrices(home), longestAnswer(home)
 	cfg.Environment = tools.Stored(env, key, passedOn(c)...)
 	if err == nil {
 		cfg.Stall, cfg.Auto = time.Duration(c.Recovery.Stall)*time.Second, session.Auto(c.Recovery.Auto)

@@ -32,6 +32,7 @@ type world struct {
 	t               *testing.T
 	dir, home, work string
 	model           *fakemodel.Server
+	also            []string // more of the environment
 
 	mu     sync.Mutex
 	window int                                              // bytes of a request that are too many; 0 for none
@@ -147,7 +148,7 @@ func (w *world) write(name, text string) {
 }
 
 func (w *world) env() []string {
-	return append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info"}, w.model.Env(fakemodel.Family())...)
+	return append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info"}, append(w.model.Env(fakemodel.Family()), w.also...)...)
 }
 
 // launch starts an agent in which everything is allowed. With a point it dies there. Capabilities are those of the client.

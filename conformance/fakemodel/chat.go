@@ -103,7 +103,12 @@ func chatUsage(p *player) bool {
 func chatCounts(p *player) map[string]any {
 	u := p.reply.Usage
 	in := u.Prompt + u.CacheRead + u.CacheWrite // this wire counts the cached ones in
-	return map[string]any{"prompt_tokens": in, "completion_tokens": u.Completion, "total_tokens": in + u.Completion}
+	counts := map[string]any{"prompt_tokens": in, "completion_tokens": u.Completion, "total_tokens": in + u.Completion}
+	if !u.Bare {
+		counts["prompt_tokens_details"] = map[string]any{"cached_tokens": u.CacheRead, "audio_tokens": 0}
+		counts["completion_tokens_details"] = map[string]any{"reasoning_tokens": u.Reasoning, "audio_tokens": 0}
+	}
+	return counts
 }
 
 // chatChunk is one event as the service sends it.

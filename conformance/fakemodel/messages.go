@@ -128,7 +128,11 @@ func stopReason(p *player) string {
 
 func messageUsage(p *player, out int64) map[string]any {
 	u := p.reply.Usage
-	return map[string]any{"input_tokens": u.Prompt, "cache_read_input_tokens": u.CacheRead, "cache_creation_input_tokens": u.CacheWrite, "output_tokens": out}
+	counts := map[string]any{"input_tokens": u.Prompt, "output_tokens": out}
+	if !u.Bare {
+		counts["cache_read_input_tokens"], counts["cache_creation_input_tokens"] = u.CacheRead, u.CacheWrite
+	}
+	return counts
 }
 
 func (m *messages) whole(p *player, text string) any {

@@ -67,8 +67,12 @@ type Call struct {
 	Whole  bool // name and arguments in one delta, as servers do that do not stream calls
 }
 
-// Usage is the token count of an answer. What the cache held comes on top of Prompt.
-type Usage struct{ Prompt, Completion, CacheRead, CacheWrite int64 }
+// Usage is the token count of an answer. What the cache held comes on top of Prompt, and Reasoning is a part of Completion. Bare leaves the
+// parts out, as some servers do.
+type Usage struct {
+	Prompt, Completion, CacheRead, CacheWrite, Reasoning int64
+	Bare                                                 bool
+}
 
 // Text answers with these chunks.
 func Text(chunks ...string) Reply {

@@ -18,12 +18,14 @@ type Request struct {
 	Tools        []Tool
 	Stream       bool
 	IncludeUsage bool
-	MaxTokens    int64 // max_tokens or max_completion_tokens; 0 when neither was sent
+	MaxTokens    int64  // max_tokens or max_completion_tokens; 0 when neither was sent
+	CacheKey     string // prompt_cache_key
 	Header       http.Header
 	Path         string
 	Body         []byte
 	prefix       string // messages wire: digest of all that signatures of the answer are bound to
 	encrypted    bool   // responses wire: reasoning was asked for in its encrypted form
+	Counted      *Usage // what a server with a cache has counted of it
 	Refused      string // why the service refused it; "" when the handler answered it
 }
 
@@ -91,6 +93,7 @@ type wireRequest struct {
 	Stream              bool          `json:"stream"`
 	MaxTokens           *int64        `json:"max_tokens"`
 	MaxCompletionTokens *int64        `json:"max_completion_tokens"`
+	PromptCacheKey      string        `json:"prompt_cache_key"`
 	StreamOptions       *struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -129,7 +132,7 @@ func parse(body []byte) (Request, error) {
 	if err := json.Unmarshal(body, &w); err != nil {
 		return req, refuse("", "We could not parse the JSON body of your request: %v", err)
 	}
-	req.Model, req.Stream = w.Model, w.Stream
+	req.Model, req.Stream, req.CacheKey = w.Model, w.Stream, w.PromptCacheKey
 	req.IncludeUsage = w.StreamOptions != nil && w.StreamOptions.IncludeUsage
 	for _, n := range []*int64{w.MaxTokens, w.MaxCompletionTokens} {
 		if n != nil {
@@ -140,6 +143,8 @@ func parse(body []byte) (Request, error) {
 		}
 	}
 	switch {
+	case len(w.PromptCacheKey) > 64:
+		return req, refuse("string_above_max_length", "Invalid 'prompt_cache_key': string too long.")
 	case w.Model == "":
 		return req, refuse("", "you must provide a model parameter")
 	case len(w.Messages) == 0:

@@ -179,8 +179,12 @@ func (r *responses) response(p *player, status string) map[string]any {
 		"error": nil, "incomplete_details": nil, "store": false, "output": append([]any{}, r.output...), "usage": nil}
 	if u := p.reply.Usage; u != nil && status != "in_progress" {
 		in := u.Prompt + u.CacheRead + u.CacheWrite // this wire counts the cached ones in
-		res["usage"] = map[string]any{"input_tokens": in, "input_tokens_details": map[string]any{"cached_tokens": u.CacheRead},
-			"output_tokens": u.Completion, "output_tokens_details": map[string]any{"reasoning_tokens": u.Completion / 2}, "total_tokens": in + u.Completion}
+		counts := map[string]any{"input_tokens": in, "output_tokens": u.Completion, "total_tokens": in + u.Completion}
+		if !u.Bare {
+			counts["input_tokens_details"] = map[string]any{"cached_tokens": u.CacheRead}
+			counts["output_tokens_details"] = map[string]any{"reasoning_tokens": u.Reasoning}
+		}
+		res["usage"] = counts
 	}
 	return res
 }

@@ -57,8 +57,11 @@ func parseResponses(body []byte) (Request, error) {
 	if err := dec.Decode(&w); err != nil {
 		return req, refuse("unknown_parameter", "Unknown parameter or invalid value: %v", err)
 	}
-	req.Model, req.Stream, req.encrypted = w.Model, w.Stream, slices.Contains(w.Include, "reasoning.encrypted_content")
+	req.Model, req.Stream, req.CacheKey = w.Model, w.Stream, w.PromptCacheKey
+	req.encrypted = slices.Contains(w.Include, "reasoning.encrypted_content")
 	switch {
+	case len(w.PromptCacheKey) > 64:
+		return req, refuse("string_above_max_length", "Invalid 'prompt_cache_key': string too long.")
 	case w.Model == "":
 		return req, refuse("missing_required_parameter", "Missing required parameter: 'model'.")
 	case w.MaxOutputTokens != nil && *w.MaxOutputTokens < 16:

@@ -27,7 +27,7 @@ const plainResponses = `{"model":"m","stream":true,"store":false,"include":["rea
 // TestResponses_Wire checks the order of events, their numbers, and what the terminal event says.
 func TestResponses_Wire(t *testing.T) {
 	s := start(t, func(Request) Reply {
-		return Reply{Steps: []Step{{Reasoning: "r"}, {Text: "a"}, {Text: "b"}}, Usage: &Usage{Prompt: 3, Completion: 4, CacheRead: 5},
+		return Reply{Steps: []Step{{Reasoning: "r"}, {Text: "a"}, {Text: "b"}}, Usage: &Usage{Prompt: 3, Completion: 4, CacheRead: 5, Reasoning: 2},
 			Calls: []Call{{Name: "f", Args: `{"x":1}`, Pieces: 2}}}
 	})
 	_, body := postResponses(t, s, plainResponses)

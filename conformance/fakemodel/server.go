@@ -29,6 +29,7 @@ type Server struct {
 	closed   bool
 	thinks   bool
 	listing  Listing
+	cache    *cache
 	running  sync.WaitGroup
 	requests []Request
 	arrived  chan struct{} // closed and replaced with each logged request
@@ -178,7 +179,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, wire wire, par
 		writeJSON(w, http.StatusBadRequest, wire.problem(http.StatusBadRequest, Problem{Message: bad.message, Kind: "invalid_request_error", Code: bad.code}))
 		return
 	}
-	p := &player{wire: wire, w: w, ctx: r.Context(), req: req, reply: s.handler(req)}
+	p := &player{wire: wire, w: w, ctx: r.Context(), req: req, reply: s.counted(req, s.handler(req))}
 	p.play()
 }
 

@@ -66,7 +66,8 @@ func TestServer_Wire(t *testing.T) {
 		line(`{"tool_calls":[{"function":{"arguments":"\":1}"},"index":0}]}`) +
 		strings.Replace(line(`{}`), `"finish_reason":null`, `"finish_reason":"tool_calls"`, 1) +
 		`data: {"choices":[],"created":1700000000,"id":"chatcmpl-1","model":"m","object":"chat.completion.chunk","system_fingerprint":"fp_fake",` +
-		`"usage":{"completion_tokens":4,"prompt_tokens":3,"total_tokens":7}}` + "\n\ndata: [DONE]\n\n"
+		`"usage":{"completion_tokens":4,"completion_tokens_details":{"audio_tokens":0,"reasoning_tokens":0},"prompt_tokens":3,` +
+		`"prompt_tokens_details":{"audio_tokens":0,"cached_tokens":0},"total_tokens":7}}` + "\n\ndata: [DONE]\n\n"
 	if string(body) != want {
 		t.Errorf("got\n%s\nwant\n%s", body, want)
 	}

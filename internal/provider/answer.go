@@ -91,17 +91,16 @@ func (a *answer) addCall(f openai.ChatCompletionChunkChoiceDeltaToolCall) {
 	a.size += len(f.Function.Arguments) + len(f.ID) + len(f.Function.Name) + 64
 }
 
-// addUsage keeps the newest counts: servers that report while they stream send growing ones. A request that consumed nothing does
-// not exist, so zeros mean that nothing was counted.
+// addUsage moves the counts on: servers that report while they stream send growing ones.
 func (a *answer) addUsage(c openai.ChatCompletionChunk) {
 	if !c.JSON.Usage.Valid() {
 		return
 	}
-	in, out := c.Usage.PromptTokens, c.Usage.CompletionTokens
-	if in < 0 || out < 0 || in+out == 0 {
+	counted := chatCounts(c.Usage.RawJSON())
+	if !counted.Known {
 		return
 	}
-	a.usage = usage.Tokens{Input: in, Output: out, Known: true}
+	a.usage = a.usage.Raise(counted)
 	a.settled = a.finish != ""
 }
 

@@ -93,6 +93,7 @@ func TestAnthropic_Answers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, _ := serveMessages(t, testLimits(), always(c.reply))
 			h := ask(t.Context(), m, hello())
+			c.want.Usage.Parts = partsOf(c.reply, "messages")
 			if h.err != nil {
 				t.Fatal(h.err)
 			}

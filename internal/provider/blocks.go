@@ -22,7 +22,7 @@ type blocks struct {
 	stop    string // the wire's stop reason; "" until it came
 	over    bool   // message_stop came
 	lost    bool   // a part of a call's arguments came that belongs to no open call
-	input   int64
+	counts  messageUsage
 	usage   usage.Tokens
 }
 
@@ -47,9 +47,10 @@ func (a *blocks) add(ev anthropic.MessageStreamEventUnion) ([]session.Delta, err
 	var deltas []session.Delta
 	switch ev.Type {
 	case "message_start":
-		if u := ev.Message.Usage; ev.Message.JSON.Usage.Valid() && u.JSON.InputTokens.Valid() {
-			a.input = u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens
-		}
+		started := messageUsage{}
+		started.raise(ev.Message.Usage.RawJSON())
+		started.Output = nil // the output has only begun
+		a.counts = started
 	case "content_block_start":
 		deltas = a.begin(ev.Index, []byte(ev.ContentBlock.RawJSON()))
 	case "content_block_delta":
@@ -139,18 +140,12 @@ func (a *blocks) think(b *block, text string) []session.Delta {
 	return []session.Delta{{Thought: text}}
 }
 
-// addUsage keeps the newest counts, which are cumulative. Older servers count the input at the start only. What was read from the
-// cache or written to it is input as well. Without a count of the output nothing is known.
+// addUsage moves the counts on, which are cumulative. What was read from the cache or written to it is input as well. Without a count of
+// the output nothing is known.
 func (a *blocks) addUsage(ev anthropic.MessageStreamEventUnion) {
-	u := ev.Usage
-	if !ev.JSON.Usage.Valid() || !u.JSON.OutputTokens.Valid() {
-		return
-	}
-	if in := u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens; in > 0 {
-		a.input = in
-	}
-	if a.input > 0 && u.OutputTokens >= 0 { // no request is without input
-		a.usage = usage.Tokens{Input: a.input, Output: u.OutputTokens, Known: true}
+	if ev.JSON.Usage.Valid() && ev.Usage.JSON.OutputTokens.Valid() {
+		a.counts.raise(ev.Usage.RawJSON())
+		a.usage = a.counts.counts()
 	}
 }
 

@@ -17,12 +17,13 @@ type dialect struct {
 	newLimit bool     // the output limit is called max_completion_tokens; others know only max_tokens
 	noUsage  bool     // refuses to be asked for token counts; some send them all the same
 	shortIDs bool     // takes only call ids of nine letters and digits
+	cacheKey bool     // looks for the beginning of a request in the cache that prompt_cache_key names; others may refuse the member
 }
 
 // dialects are the known ones. The first that fits counts; a server that none fits gets what most of them take.
 var dialects = []dialect{
-	{name: "openai", hosts: []string{"api.openai.com"}, newLimit: true},
-	{name: "azure", hosts: []string{".openai.azure.com"}, newLimit: true},
+	{name: "openai", hosts: []string{"api.openai.com"}, newLimit: true, cacheKey: true},
+	{name: "azure", hosts: []string{".openai.azure.com"}, newLimit: true, cacheKey: true},
 	{name: "mistral", hosts: []string{"api.mistral.ai"}, noUsage: true, shortIDs: true},
 	{name: "openrouter", hosts: []string{"openrouter.ai"}},
 	{name: "ollama", hosts: []string{":11434"}},
@@ -52,6 +53,15 @@ func (d dialect) fits(base *url.URL) bool {
 		}
 	}
 	return false
+}
+
+// cacheName is the name of a conversation as the wire takes it; "" for a server that does not know the member.
+func (d dialect) cacheName(conversation string) string {
+	if !d.cacheKey || conversation == "" {
+		return ""
+	}
+	name := strings.TrimPrefix(conversation, "sha256:")
+	return "holdfast-" + name[:min(len(name), 40)] // the wire takes 64 characters
 }
 
 var nine = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)

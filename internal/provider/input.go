@@ -23,6 +23,9 @@ func (m *Responses) encode(req session.ModelRequest) (responses.ResponseNewParam
 		p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
 		p.Reasoning = shared.ReasoningParam{Summary: shared.ReasoningSummaryAuto}
 	}
+	if name := m.dialect.cacheName(req.Conversation); name != "" {
+		p.PromptCacheKey = openai.String(name)
+	}
 	if m.config.MaxTokens > 0 {
 		p.MaxOutputTokens = openai.Int(m.config.MaxTokens)
 	}

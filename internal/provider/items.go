@@ -205,10 +205,7 @@ func (a *items) finish(ev responseEvent) {
 			}
 		}
 	}
-	// Cached tokens are among the input and reasoning among the output.
-	if in, out := r.Usage.Input, r.Usage.Output; in >= 0 && out >= 0 && in+out > 0 {
-		a.usage = usage.Tokens{Input: in, Output: out, Known: true}
-	}
+	a.usage = r.Usage.counts()
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {

@@ -160,9 +160,18 @@ func (t *thread) native(msg session.Message) []json.RawMessage {
 	return out
 }
 
-// cache marks the end of the request, so that the next one is charged for what is new only.
+// cache marks the end of the request, so that the next one is charged for what is new only, and the end of the one before: the service
+// looks for what it kept only some twenty blocks back from a mark, and an answer with many calls is longer.
 func (t *thread) cache() {
-	last := &t.turns[len(t.turns)-1]
+	n := len(t.turns)
+	t.mark(n - 1)
+	if n > 2 {
+		t.mark(n - 3)
+	}
+}
+
+func (t *thread) mark(turn int) {
+	last := &t.turns[turn]
 	i := len(last.Content) - 1
 	var b map[string]json.RawMessage
 	if json.Unmarshal(last.Content[i], &b) != nil {

@@ -84,6 +84,7 @@ func TestOpenAI_Answers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, s := serve(t, testLimits(), always(c.reply))
 			h := ask(t.Context(), m, hello())
+			c.want.Usage.Parts = partsOf(c.reply, "chat")
 			if h.err != nil {
 				t.Fatal(h.err)
 			}

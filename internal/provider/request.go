@@ -17,6 +17,9 @@ func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParam
 	if !m.dialect.noUsage {
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
+	if name := m.dialect.cacheName(req.Conversation); name != "" {
+		p.PromptCacheKey = openai.String(name)
+	}
 	switch {
 	case m.config.MaxTokens <= 0:
 	case m.dialect.newLimit:

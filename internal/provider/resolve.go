@@ -101,7 +101,10 @@ func openAIWire(wish, dialect string) (func(EndpointConfig) (session.Model, erro
 			return NewOpenAI(c)
 		}, nil
 	case "responses":
-		return func(c EndpointConfig) (session.Model, error) { return NewResponses(c) }, nil
+		return func(c EndpointConfig) (session.Model, error) {
+			c.Dialect = dialect
+			return NewResponses(c)
+		}, nil
 	}
 	return nil, fmt.Errorf("HOLDFAST_OPENAI_API is %q: chat or responses is expected", clip(oneLine(wish), 60))
 }

@@ -17,7 +17,8 @@ import (
 // Responses answers through OpenAI's responses wire. It may be used by several goroutines at once.
 type Responses struct {
 	*endpoint
-	client openai.Client
+	client  openai.Client
+	dialect dialect
 }
 
 // responseEvent is what is read of an event. The SDK's own type has the members of some fifty kinds, and decoding it takes twice the time.
@@ -42,10 +43,7 @@ type finalResponse struct {
 	Output []struct {
 		Type string `json:"type"`
 	} `json:"output"`
-	Usage struct {
-		Input  int64 `json:"input_tokens"`
-		Output int64 `json:"output_tokens"`
-	} `json:"usage"`
+	Usage responseUsage `json:"usage"`
 }
 
 // NewResponses checks the configuration. It makes no request.
@@ -54,8 +52,16 @@ func NewResponses(config OpenAIConfig) (*Responses, error) {
 	if err != nil {
 		return nil, err
 	}
+	base, err := parseBase(e.base)
+	if err != nil {
+		return nil, err
+	}
+	d, err := dialectOf(config.Dialect, base)
+	if err != nil {
+		return nil, err
+	}
 	// Not the SDK's NewClient: it would read addresses, keys and headers from the environment.
-	return &Responses{endpoint: e, client: openai.Client{Options: openAIOptions(e)}}, nil
+	return &Responses{endpoint: e, client: openai.Client{Options: openAIOptions(e)}, dialect: d}, nil
 }
 
 // Stream implements session.Model.

@@ -70,6 +70,7 @@ func TestResponses_Answers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, _ := serveResponses(t, testLimits(), always(c.reply))
 			h := ask(t.Context(), m, hello())
+			c.want.Usage.Parts = partsOf(c.reply, "responses")
 			if h.err != nil {
 				t.Fatal(h.err)
 			}
@@ -237,7 +238,7 @@ func TestResponses_ReasoningGoesBack(t *testing.T) {
 		"a late result":      {m, func(r *session.ModelRequest) { r.Messages[2].Text = "late" }, 8},
 		"lost in store":      {m, func(r *session.ModelRequest) { r.Messages[4].Native = nil }, 6},
 		"another id":         {m, func(r *session.ModelRequest) { r.Messages[1].Calls[0].ID, r.Messages[2].CallID = "x", "x" }, 6},
-		"another credential": {&Responses{&elsewhere, m.client}, func(*session.ModelRequest) {}, 0},
+		"another credential": {&Responses{endpoint: &elsewhere, client: m.client}, func(*session.ModelRequest) {}, 0},
 		"another model": {m, func(r *session.ModelRequest) {
 			n := *r.Messages[1].Native
 			n.Model, r.Messages[1].Native = "other", &n

@@ -173,13 +173,27 @@ func (s *script) finish(f *session.Finish) error {
 }
 
 func (s *script) usage(u *usage.Tokens) error {
-	var in, out int
 	u.Known = true
+	number := func(to func(int64)) func() error {
+		return func() error {
+			var n int
+			err := s.number(&n, 0, 1<<40)
+			to(int64(n))
+			return err
+		}
+	}
+	part := func(c *usage.Count) func() error { return number(func(n int64) { *c = usage.Of(n) }) }
 	err := s.object(members{
-		"inputTokens":  func() error { return s.number(&in, 0, 1<<40) },
-		"outputTokens": func() error { return s.number(&out, 0, 1<<40) },
+		"inputTokens":      number(func(n int64) { u.Input = n }),
+		"outputTokens":     number(func(n int64) { u.Output = n }),
+		"cacheReadTokens":  part(&u.CacheRead),
+		"cacheWriteTokens": part(&u.CacheWrite),
+		"reasoningTokens":  part(&u.Reasoning),
 	})
-	u.Input, u.Output = int64(in), int64(out)
+	if err == nil && usage.Report(max(u.Input, 1), u.Output, u.Parts).Parts != u.Parts {
+		return s.fail("the parts of usage are more than the whole: cacheReadTokens and cacheWriteTokens are parts of inputTokens, " +
+			"reasoningTokens is one of outputTokens")
+	}
 	return err
 }
 

@@ -52,38 +52,3 @@ func (t *Tx) Consume(id string, generation int64, now time.Time) (bool, error) {
 	n, err := t.exec("consume command", consumeCommand, ms(now), generation, id)
 	return n == 1, err
 }
-
-const insertRequest = `INSERT INTO requests (id, session, run, attempt, goal, revision, model, state, started_at, purpose) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
-// InsertRequest stores a provider request before it is sent.
-func (t *Tx) InsertRequest(r session.Request) error {
-	_, err := t.exec("insert request", insertRequest, r.ID, r.Session, r.Run, r.Attempt, r.Goal, r.Revision, r.Model, r.State, ms(r.StartedAt), r.Purpose)
-	return err
-}
-
-const updateRequest = `UPDATE requests SET state = ?, input_tokens = ?, output_tokens = ?, settled_at = ? WHERE id = ? AND state <> 'settled'`
-
-// UpdateRequest settles a provider request, once.
-func (t *Tx) UpdateRequest(r session.Request) error {
-	_, err := t.exec("update request", updateRequest, r.State, r.Input, r.Output, ms(r.SettledAt), r.ID)
-	return err
-}
-
-const requestColumns = `SELECT id, session, run, attempt, goal, revision, model, state, input_tokens, output_tokens, started_at, settled_at, purpose FROM requests`
-
-func scanRequest(r scanner) (v session.Request, err error) {
-	var started, settled int64
-	err = r.Scan(&v.ID, &v.Session, &v.Run, &v.Attempt, &v.Goal, &v.Revision, &v.Model, &v.State, &v.Input, &v.Output, &started, &settled, &v.Purpose)
-	v.StartedAt, v.SettledAt = at(started), at(settled)
-	return v, err
-}
-
-// RequestsOf lists the provider requests of a run.
-func (t *Tx) RequestsOf(id session.RunID) ([]session.Request, error) {
-	return list(t, "list requests", scanRequest, requestColumns+` WHERE run = ? ORDER BY rowid`, id)
-}
-
-// RequestsOfGoal lists the provider requests made for a Goal, in every run of it.
-func (t *Tx) RequestsOfGoal(goal string) ([]session.Request, error) {
-	return list(t, "list requests of a goal", scanRequest, requestColumns+` WHERE goal = ? ORDER BY rowid`, goal)
-}

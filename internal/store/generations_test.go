@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"holdfast/session"
+	"holdfast/usage"
 )
 
 // seeds are rows as the product writes them, by the schema that first has room for them. Each runs on a store of that schema or a later one.
@@ -56,6 +57,12 @@ UPDATE goals SET grants = '[{"kind":"edit"}]';`,
 UPDATE attempts SET continued = 1, fingerprint = 'f' WHERE id = 'a2';
 INSERT INTO effect_trees (effect, run, before, after) VALUES ('e2', 'r1', 't1', 't2');
 INSERT INTO undos (id, session, number, kind, run, turn, paths, state, instance, at, settled_at) VALUES ('y1', 's1', 1, 'undo', 'r1', 1, '[]', 'settled', 'i1', 110, 111);`,
+	16: `
+INSERT INTO requests (id, session, run, attempt, model, state, input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, started_at, settled_at)
+  VALUES ('q2', 's1', 'r1', 'a1', 'm', 'settled', 100, 20, 60, 0, 103, 104);`,
+	17: `
+UPDATE requests SET price = '{"currency":"USD","input":3000000,"output":15000000}', reserved_input = 9, reserved_output = 8 WHERE id = 'q2';
+UPDATE goals SET budget = '{}';`,
 }
 
 // firstSteps is the beginning of the product's own ladder.
@@ -154,6 +161,16 @@ func reads(t *testing.T, d *DB, n int) {
 		must(t, err)
 		if s.Generation != 3 || len(runs) != 2 || len(asked) != 1 || asked[0].ID != "p1" || lost.Fact != session.FactUnknown || lost.Lookup == "" {
 			t.Errorf("session %+v, %d runs, questions %+v, call %+v", s, len(runs), asked, lost)
+		}
+		reqs, err := tx.RequestsOf("r1")
+		must(t, err)
+		if want := usage.Report(10, 20, usage.Parts{}); len(reqs) == 0 || reqs[0].Usage() != want {
+			t.Errorf("requests %+v; want %+v, whose parts nobody knows", reqs, want)
+		}
+		if n >= 16 {
+			if want := usage.Report(100, 20, usage.Parts{CacheRead: usage.Of(60), Reasoning: usage.Of(0)}); len(reqs) != 2 || reqs[1].Usage() != want {
+				t.Errorf("requests %+v; want %+v", reqs, want)
+			}
 		}
 		if n < 3 { // what was known was carried over into the list
 			got, err := tx.Settlements("e2")
