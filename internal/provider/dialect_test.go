@@ -127,6 +127,9 @@ func TestDialects_ByAddress(t *testing.T) {
 	if _, err := Resolve(Config{Model: "openai/x", Getenv: env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1", "HOLDFAST_OPENAI_DIALECT", "klingon")}); err == nil {
 		t.Error("an unknown dialect is taken")
 	}
+	if _, err := Resolve(Config{Model: "openai/x", Getenv: env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1", "HOLDFAST_OPENAI_API", "responses", "HOLDFAST_OPENAI_DIALECT", "klingon")}); err == nil {
+		t.Error("an unknown dialect is taken where none is needed")
+	}
 }
 
 // TestDialects_TableIsThatOfTheDocument: each dialect has a row that says what the request has.

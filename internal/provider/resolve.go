@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -91,9 +92,14 @@ func Resolve(c Config) (session.Model, error) {
 	return resolveEndpoint(c, kind, rest, "OPENAI", openAIBase, wire)
 }
 
-// openAIWire chooses between the two wires of OpenAI. The older one is spoken by everything that calls itself compatible, and is asked unless
-// the newer one is wanted.
+// APIs are the wires of OpenAI. The older one is spoken by everything that calls itself compatible, and is asked unless the newer one is wanted.
+var APIs = []string{"chat", "responses"}
+
+// openAIWire chooses between the two wires of OpenAI.
 func openAIWire(wish, dialect string) (func(EndpointConfig) (session.Model, error), error) {
+	if _, err := dialectOf(dialect, &url.URL{}); err != nil { // also when the wire chosen has no dialects: a wrong name is never silent
+		return nil, err
+	}
 	switch strings.ToLower(strings.TrimSpace(wish)) {
 	case "", "chat":
 		return func(c EndpointConfig) (session.Model, error) {
@@ -103,7 +109,7 @@ func openAIWire(wish, dialect string) (func(EndpointConfig) (session.Model, erro
 	case "responses":
 		return func(c EndpointConfig) (session.Model, error) { return NewResponses(c) }, nil
 	}
-	return nil, fmt.Errorf("HOLDFAST_OPENAI_API is %q: chat or responses is expected", clip(oneLine(wish), 60))
+	return nil, fmt.Errorf("HOLDFAST_OPENAI_API is %q: %s is expected", clip(oneLine(wish), 60), strings.Join(APIs, " or "))
 }
 
 // Check is Resolve for those who only want to know whether a model is configured, without a store. The identity's credential means nothing.
