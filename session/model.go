@@ -126,6 +126,7 @@ type ModelError struct {
 	Status     int
 	Message    string
 	RetryAfter time.Duration // 0 when the provider gave none
+	Native     bool          // refused for what an earlier answer holds in its native form: asked without it, the model may answer
 	Err        error
 }
 
