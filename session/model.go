@@ -104,6 +104,7 @@ type ModelIdentity struct {
 	Provider   string // "openai", "anthropic", "scripted"
 	Name       string // the model's name at the provider, or the script's path
 	Origin     string // scheme://host[:port] of the base URL, or "" for a script
+	API        string // of the provider's wires the one that is spoken, where it has several: "chat" or "responses"
 	Credential string // keyed hash of the credential, "" for none; never the credential
 	Scripted   bool   // a scripted model says so on every surface
 }
@@ -128,6 +129,7 @@ type ModelError struct {
 	Status     int
 	Message    string
 	RetryAfter time.Duration // 0 when the provider gave none
+	Native     bool          // refused for what an earlier answer holds in its native form: asked without it, the model may answer
 	Err        error
 }
 

@@ -55,7 +55,7 @@ func TestPlace_EveryFact(t *testing.T) {
 
 // What fits is the endpoint and the key; the environment comes along.
 func TestProfile_Fits(t *testing.T) {
-	a := Profile{Provider: "openai", Name: "m", Origin: "https://a.example", Credential: "k1", Env: "e1"}
+	a := Profile{Provider: "openai", Name: "m", Origin: "https://a.example", API: "chat", Credential: "k1", Env: "e1"}
 	other := func(change func(*Profile)) Profile { p := a; change(&p); return p }
 	for name, c := range map[string]struct {
 		here Profile
@@ -67,6 +67,8 @@ func TestProfile_Fits(t *testing.T) {
 		"another host":        {other(func(p *Profile) { p.Origin = "https://b.example" }), false},
 		"another model":       {other(func(p *Profile) { p.Name = "n" }), false},
 		"another provider":    {other(func(p *Profile) { p.Provider = "anthropic" }), false},
+		"another API":         {other(func(p *Profile) { p.API = "responses" }), false},
+		"an API of old":       {other(func(p *Profile) { p.API = "" }), true}, // what was stored before it was kept
 		"no model":            {Profile{Env: "e1"}, false},
 	} {
 		if got := a.Fits(c.here); got != c.want {
@@ -77,6 +79,9 @@ func TestProfile_Fits(t *testing.T) {
 		t.Error("work that has nothing yet goes on with any model, and with none it does not")
 	}
 	if text := Differs(a, other(func(p *Profile) { p.Credential = "k2" })); !strings.Contains(text, "openai/m at a.example and another key") || strings.Contains(text, "k1") {
+		t.Errorf("it says %q", text)
+	}
+	if text := Differs(a, other(func(p *Profile) { p.API = "responses" })); !strings.Contains(text, "here is openai/m at a.example by responses.") {
 		t.Errorf("it says %q", text)
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// Profile is what work runs with. Provider, name, origin and credential decide whether another process may go on with it; Env is the
-// digest of the environment for its commands, which any process can give them.
+// Profile is what work runs with. Provider, name, origin, API and credential decide whether another process may go on with it; Env is the
+// digest of the environment for its commands, which any process can give them. How a server wants to be asked (its dialect) is not in it:
+// it is the same server.
 type Profile struct {
 	Provider   string `json:"provider,omitempty"`
 	Name       string `json:"name,omitempty"`
 	Origin     string `json:"origin,omitempty"`
+	API        string `json:"api,omitempty"` // "" in what was stored before it was kept: it may be any
 	Credential string `json:"credential,omitempty"`
 	Env        string `json:"env,omitempty"`
 }
@@ -21,6 +23,9 @@ type Profile struct {
 func (p Profile) Fits(here Profile) bool {
 	if p.Provider == "" || here.Provider == "" {
 		return here.Provider != ""
+	}
+	if p.API == "" || here.API == "" {
+		p.API, here.API = "", ""
 	}
 	return p.endpoint() == here.endpoint()
 }
@@ -49,6 +54,9 @@ func (p Profile) String() string {
 	if u, err := url.Parse(p.Origin); err == nil && u.Host != "" {
 		text += " at " + u.Host
 	}
+	if p.API == "responses" { // the other one is what everybody takes for granted
+		text += " by responses"
+	}
 	return text
 }
 
@@ -73,7 +81,7 @@ func (e *Engine) Here() Profile {
 	p := Profile{Env: e.Environment.Digest}
 	if m, err := e.Model(); err == nil {
 		id := m.Identity()
-		p.Provider, p.Name, p.Origin, p.Credential = id.Provider, id.Name, id.Origin, id.Credential
+		p.Provider, p.Name, p.Origin, p.API, p.Credential = id.Provider, id.Name, id.Origin, id.API, id.Credential
 	}
 	return p
 }

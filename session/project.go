@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -28,7 +29,7 @@ const (
 //   - a real result wins over a placeholder, and placeholders come from what is stored, nothing else;
 //   - user input keeps its order and content;
 //   - no id is used by two calls;
-//   - an answer's native form goes only to the model that gave it, whole, and only when its calls keep their ids;
+//   - an answer's native form goes only to the model that gave it, whole, only when its calls keep their ids, and not once it was refused;
 //   - it begins with the newest compaction, if there is one, and nothing that it covers is sent besides.
 func Project(items []Item, to ModelIdentity) ([]Message, error) {
 	head, items := opening(items)
@@ -37,8 +38,13 @@ func Project(items []Item, to ModelIdentity) ([]Message, error) {
 		p.out = append(p.out, *head)
 	}
 	for i := range items {
-		if it := &items[i]; it.Kind == ItemTool && it.Body.Tool != nil {
+		switch it := &items[i]; {
+		case it.Kind == ItemTool && it.Body.Tool != nil:
 			p.calls[it.Body.Response] = append(p.calls[it.Body.Response], i)
+		case it.Body.Refused.by(to) && p.refused > 0:
+			p.refused = math.MaxInt64 // for the second time: it takes none back, and each answer would be asked for twice
+		case it.Body.Refused.by(to):
+			p.refused = it.Seq
 		}
 	}
 	for i := range items {
@@ -58,6 +64,8 @@ type projection struct {
 	out   []Message
 	calls map[string][]int // by response, places of items; emptied once they are placed
 	used  map[string]int   // how often an id was seen
+
+	refused int64 // answers before this are not sent in their native form: the model refused them
 }
 
 func (p *projection) add(it *Item) error {
@@ -84,7 +92,7 @@ func (p *projection) add(it *Item) error {
 // native is the form in which the model gave an answer, if that model is asked again and the answer is whole.
 func (p *projection) native(it *Item) *Native {
 	n := it.Body.Native
-	if n == nil || it.State != ItemComplete || n.Provider != p.to.Provider || n.Model != p.to.Name {
+	if n == nil || it.State != ItemComplete || n.Provider != p.to.Provider || n.Model != p.to.Name || it.Seq < p.refused {
 		return nil
 	}
 	return n

@@ -333,13 +333,28 @@ func TestProject_NativeComesBack(t *testing.T) {
 	}
 	items := []Item{agent("r1", ItemComplete), call("r1"), agent("r2", ItemComplete), call("r2"), agent("r3", ItemInterrupted), agent("r4", ItemComplete)}
 	for name, c := range map[string]struct {
-		to   ModelIdentity
-		want string
+		to      ModelIdentity
+		want    string
+		refused *Refused // behind all but the last answer
+		twice   bool
 	}{
-		"same model":     {ModelIdentity{Provider: "p", Name: "m", Origin: "elsewhere"}, "yes,no,no,yes"}, // r2 uses an id again, r3 was cut
-		"other model":    {ModelIdentity{Provider: "p", Name: "n"}, "no,no,no,no"},
-		"other provider": {ModelIdentity{Provider: "q", Name: "m"}, "no,no,no,no"},
+		"same model":              {to: ModelIdentity{Provider: "p", Name: "m", Origin: "elsewhere"}, want: "yes,no,no,yes"}, // r2 uses an id again, r3 was cut
+		"other model":             {to: ModelIdentity{Provider: "p", Name: "n"}, want: "no,no,no,no"},
+		"other provider":          {to: ModelIdentity{Provider: "q", Name: "m"}, want: "no,no,no,no"},
+		"refused before the last": {to: reader, refused: &Refused{"p", "m"}, want: "no,no,no,yes"},
+		"refused twice":           {to: reader, refused: &Refused{"p", "m"}, twice: true, want: "no,no,no,no"},
+		"refused by another":      {to: reader, refused: &Refused{"p", "n"}, want: "yes,no,no,yes"},
 	} {
+		items := slices.Clone(items)
+		for i := range items {
+			items[i].Seq = int64(i)
+		}
+		if c.refused != nil {
+			items = slices.Insert(items, len(items)-1, Item{Kind: ItemMarker, State: ItemComplete, Seq: 5, Body: ItemBody{Text: "x", Refused: c.refused}})
+		}
+		if c.twice {
+			items = slices.Insert(items, 1, items[len(items)-2])
+		}
 		out, err := Project(items, c.to)
 		if err != nil {
 			t.Fatal(err)

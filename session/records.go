@@ -218,6 +218,8 @@ type ItemBody struct {
 	Response string    `json:"response,omitempty"`
 	Tool     *ToolCall `json:"tool,omitempty"`
 	Native   *Native   `json:"native,omitempty"` // agent, complete: the answer as its provider gave it
+	// Refused names a model that did not take back the native form of answers before this marker: it is asked without it from here on.
+	Refused *Refused `json:"refused,omitempty"`
 	// Compaction is what a compaction covers and keeps; its summary is Text.
 	Compaction *Compaction `json:"compaction,omitempty"`
 }

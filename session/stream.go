@@ -16,8 +16,9 @@ const (
 
 // stream is one answer while it arrives. delta is called by the model's goroutine, flushes also by a timer; mu guards both.
 type stream struct {
-	t   *turn
-	req Request
+	t      *turn
+	req    Request
+	native bool // the request holds answers in their native form
 
 	mu      sync.Mutex
 	agent   part
@@ -147,10 +148,15 @@ func (s *stream) lost(ctx context.Context, cause error) error {
 		if err := tx.UpdateRequest(s.req); err != nil {
 			return err
 		}
-		if len(s.agent.text)+len(s.thought.text) == 0 {
-			return nil
+		if len(s.agent.text)+len(s.thought.text) > 0 {
+			if err := s.putParts(tx, ItemInterrupted); err != nil {
+				return err
+			}
 		}
-		return s.putParts(tx, ItemInterrupted)
+		if s.refusedNative(cause) {
+			return s.forget(tx)
+		}
+		return nil
 	})
 }
 

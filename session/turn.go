@@ -218,6 +218,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		mr.Tools = append(mr.Tools, tool.Spec())
 	}
 	s := newStream(t, req)
+	s.native = holdsNative(messages)
 	resp, err := t.model.Stream(ctx, mr, s.delta)
 	s.halt()
 	if err != nil {
@@ -226,6 +227,9 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
+		}
+		if s.refusedNative(err) {
+			return true, "", nil
 		}
 		return false, "", err
 	}

@@ -199,6 +199,9 @@ func (w *wait) advise(tx session.Tx, s session.Session) error {
 			}
 		}
 		w.Command = fmt.Sprintf("holdfast work --model %s/%s, with the endpoint and the key it began with", p.Provider, p.Name)
+		if p.API != "" {
+			w.Command = fmt.Sprintf("HOLDFAST_OPENAI_API=%s %s", p.API, w.Command)
+		}
 	case w.ReasonCode == session.CodeWorkspaceChanged, w.ReasonCode == session.CodeRecoveryOff, w.ReasonCode == session.CodeNotAttached:
 		w.Command = "holdfast sessions retry " + string(w.SessionID)
 		if w.GoalID != "" {

@@ -109,6 +109,17 @@ func TestSettings_Model(t *testing.T) {
 	if f := w.checks(0, "model"); len(f) != 1 || !strings.Contains(f[0].Message, "openai/local") {
 		t.Errorf("%+v", f)
 	}
+	w.configure("[model]\nname = \"openai/local\"\nopenai_base_url = \"http://127.0.0.1:9/v1\"\nopenai_api = \"completions\"\nopenai_dialect = \"klingon\"\n")
+	if r := w.want(1, "config", "check"); !strings.Contains(r.out, `:4: model.openai_api is "completions"; want chat or responses`) ||
+		!strings.Contains(r.out, `:5: model.openai_dialect is "klingon"; want openai, azure, mistral, openrouter, ollama, lmstudio, vllm or plain`) {
+		t.Errorf("it says\n%s", r.out)
+	}
+	w.configure("[model]\nname = \"openai/local\"\nopenai_base_url = \"http://127.0.0.1:9/v1\"\n")
+	w.env = append(w.env, "HOLDFAST_OPENAI_DIALECT=klingon")
+	if f := w.checks(0, "model"); len(f) != 1 || f[0].Level != "note" || !strings.Contains(f[0].Message, `HOLDFAST_OPENAI_DIALECT is "klingon": the known ones are openai, azure`) {
+		t.Errorf("%+v", f)
+	}
+	w.env = w.env[:len(w.env)-1]
 	w.configure("[model]\nname = \"openai/local\"\nopenai_base_url = \"http://127.0.0.1:9/v1\"\nwrong = 1\n")
 	w.env = append(w.env, "OPENAI_API_KEY=sk-some-key")
 	if f := w.checks(3, "model"); len(f) != 1 || f[0].Level != "note" || !strings.Contains(f[0].Message, "line 4: model.wrong is not a setting") {

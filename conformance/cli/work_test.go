@@ -89,6 +89,14 @@ func TestWork_NamesWhatMovesIt(t *testing.T) {
 				w.env = append(w.env, "HOLDFAST_MODEL=openai/other")
 			},
 			fix: func(w *world, _ goal) { w.env = append(w.env, "HOLDFAST_MODEL=openai/fake") }},
+		"another API": {code: "environment_differs", says: "HOLDFAST_OPENAI_API=chat holdfast work --model openai/fake",
+			first: fakemodel.Error(401, "Incorrect API key provided.", "invalid_api_key"),
+			spoil: func(w *world, g goal) {
+				w.want(3, "work")
+				w.want(0, "goals", "retry", g.GoalID)
+				w.configure("[model]\nopenai_api = \"responses\"\n")
+			},
+			fix: func(w *world, _ goal) { w.env = append(w.env, "HOLDFAST_OPENAI_API=chat") }},
 		"no directory": {code: "directory_missing", says: "back, then holdfast work",
 			spoil: func(w *world, _ goal) { move(w, w.work, w.work+"-away") }, fix: func(w *world, _ goal) { move(w, w.work+"-away", w.work) }},
 		"a refusing endpoint": {code: "model_failed", says: "holdfast goals retry GOAL", first: fakemodel.Error(401, "Incorrect API key provided.", "invalid_api_key"),

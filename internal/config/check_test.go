@@ -32,6 +32,8 @@ func TestParse_MistakesSayWhatToWrite(t *testing.T) {
 		"no number":                 {"permissions.park_minutes = nan\n", []string{"1 permissions.park_minutes|is below 0|write a number from 0 to 10080, in minutes"}},
 		"not one of them":           {"mcp.authority = \"all\"\n", []string{"1 mcp.authority|is \"all\"|want read, goals or full"}},
 		"a relative directory":      {"mcp.trusted = [\"src\"]\n", []string{"1 mcp.trusted|names \"src\", which is not an absolute path|write each directory from / on"}},
+		"no such wire":              {"model.openai_api = \"completions\"\n", []string{"1 model.openai_api|is \"completions\"|want chat or responses"}},
+		"no such dialect":           {"model.openai_dialect = \"klingon\"\n", []string{"1 model.openai_dialect|is \"klingon\"|want openai, azure, mistral, openrouter, ollama, lmstudio, vllm or plain"}},
 		"an address":                {"model.openai_base_url = \"localhost:1\"\n", []string{"1 model.openai_base_url|is not an address|write it from http:// or https:// on"}},
 		"a key in an address":       {"model.openai_base_url = \"https://a:secret@x\"\n", []string{"1 model.openai_base_url|holds more than an address|write no user, question mark or # in it"}},
 		"a date":                    {"recovery.stall_seconds = 2020-01-01\n", []string{"1 recovery.stall_seconds|is a date or time|write stall_seconds = 900"}},
@@ -105,7 +107,7 @@ func TestParse_ProjectMayNotSetWhatIsTheUsers(t *testing.T) {
 			t.Errorf("%s (%s): %v", k.Path, k.Project, err)
 		}
 	}
-	for _, key := range []string{"mcp.authority", "mcp.trusted", "model.openai_base_url", "model.anthropic_base_url", "model.name"} {
+	for _, key := range []string{"mcp.authority", "mcp.trusted", "model.openai_base_url", "model.openai_api", "model.openai_dialect", "model.anthropic_base_url", "model.name"} {
 		if k, _ := find(strings.Split(key, ".")); k == nil || k.Project != Never {
 			t.Errorf("a project may set %s", key)
 		}

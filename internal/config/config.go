@@ -19,6 +19,8 @@ type Config struct {
 		Name             string `toml:"name"`
 		MaxTokens        int64  `toml:"max_tokens"`
 		OpenAIBaseURL    string `toml:"openai_base_url"`
+		OpenAIAPI        string `toml:"openai_api"`     // "chat" (the default) or "responses"
+		OpenAIDialect    string `toml:"openai_dialect"` // "" is that of the address
 		AnthropicBaseURL string `toml:"anthropic_base_url"`
 	} `toml:"model"`
 	// Models are figures that count before those of the catalogue.

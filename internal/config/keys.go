@@ -28,6 +28,12 @@ var modelKeys = []Key{
 	{Path: "model.openai_base_url", Type: Text, Default: "OpenAI's own", Env: "OPENAI_BASE_URL", Project: Never, Since: first,
 		Effect: "Where `openai/NAME` is asked, for servers that speak the same protocol; the key goes there", Counts: atStart,
 		Example: `"http://127.0.0.1:11434/v1"`, Check: address},
+	{Path: "model.openai_api", Type: Text, Default: "chat", Env: "HOLDFAST_OPENAI_API", Project: Never, Since: first,
+		Effect: "The protocol in which `openai/NAME` is asked: chat completions or responses", Counts: atStart, Example: `"responses"`,
+		OneOf: []string{"chat", "responses"}},
+	{Path: "model.openai_dialect", Type: Text, Default: "that of the address", Env: "HOLDFAST_OPENAI_DIALECT", Project: Never, Since: first,
+		Effect: "How the server wants to be asked by chat completions, where its address does not say it", Counts: atStart, Example: `"vllm"`,
+		OneOf: []string{"openai", "azure", "mistral", "openrouter", "ollama", "lmstudio", "vllm", "plain"}},
 	{Path: "model.anthropic_base_url", Type: Text, Default: "Anthropic's own", Env: "ANTHROPIC_BASE_URL", Project: Never, Since: first,
 		Effect: "Where `anthropic/NAME` is asked; the key goes there", Counts: atStart, Example: `"https://gateway.example"`, Check: address},
 }

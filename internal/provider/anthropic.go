@@ -38,11 +38,23 @@ func NewAnthropic(config AnthropicConfig) (*Anthropic, error) {
 		e.config.MaxTokens = anthropicMaxTokens
 	}
 	opts := []option.RequestOption{option.WithBaseURL(e.base), option.WithMaxRetries(0), option.WithHTTPClient(e.client()), option.WithoutOpenTelemetry()}
-	if config.Key != "" {
-		opts = append(opts, option.WithAPIKey(config.Key))
-	}
 	// The service, not the client: the client would read addresses, keys and profiles from the environment and from files.
-	return &Anthropic{endpoint: e, service: anthropic.NewMessageService(opts...)}, nil
+	return &Anthropic{endpoint: e, service: anthropic.NewMessageService(append(opts, e.anthropicKey()...)...)}, nil
+}
+
+// anthropicKey says how the endpoint is shown the key. The provider itself gets it as the SDK sends it; others are asked as the wire is
+// documented, with a header for keys and another one for tokens, because many know only one of them.
+func (e *endpoint) anthropicKey() []option.RequestOption {
+	own, err := parseBase(anthropicBase)
+	switch {
+	case e.config.Key == "":
+		return nil
+	case e.config.Token:
+		return []option.RequestOption{option.WithAuthToken(e.config.Key)}
+	case err == nil && e.identity.Origin == originOf(own):
+		return []option.RequestOption{option.WithAPIKey(e.config.Key)}
+	}
+	return []option.RequestOption{option.WithHeader("X-Api-Key", e.config.Key)}
 }
 
 // Stream implements session.Model.

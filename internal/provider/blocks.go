@@ -209,6 +209,9 @@ func (b *block) raw() (json.RawMessage, bool) {
 	case "text":
 		b.first["text"] = encodeJSON(b.text.String())
 	case "thinking":
+		if b.signature.Len() == 0 { // who checks signatures refuses it without one, and who does not can do without it
+			return nil, false
+		}
 		b.first["thinking"], b.first["signature"] = encodeJSON(b.text.String()), encodeJSON(b.signature.String())
 	case "tool_use":
 		args := []byte(b.call.args.String())

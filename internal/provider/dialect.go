@@ -32,17 +32,23 @@ var dialects = []dialect{
 	{name: "plain"},
 }
 
+// Dialects are the names of the known ones.
+func Dialects() (names []string) {
+	for _, d := range dialects {
+		names = append(names, d.name)
+	}
+	return names
+}
+
 // dialectOf is the dialect of that name, or without one that of the address.
 func dialectOf(name string, base *url.URL) (dialect, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
-	var known []string
 	for _, d := range dialects {
 		if d.name == name || name == "" && (len(d.hosts) == 0 || d.fits(base)) {
 			return d, nil
 		}
-		known = append(known, d.name)
 	}
-	return dialect{}, fmt.Errorf("HOLDFAST_OPENAI_DIALECT is %q: the known ones are %s", clip(oneLine(name), 60), strings.Join(known, ", "))
+	return dialect{}, fmt.Errorf("HOLDFAST_OPENAI_DIALECT is %q: the known ones are %s", clip(oneLine(name), 60), strings.Join(Dialects(), ", "))
 }
 
 func (d dialect) fits(base *url.URL) bool {

@@ -17,6 +17,7 @@ type EndpointConfig struct {
 	Model     string
 	BaseURL   string // "" means the provider itself; otherwise http or https
 	Key       string // "" sends no credential
+	Token     bool   // messages wire: the key is a token, which has a header of its own
 	CredKey   []byte // key of the credential's hash in the identity; needed when Key is set
 	MaxTokens int64  // output limit of one answer; 0 means the provider's default
 	TextOnly  bool   // the model takes no images; it is told of them

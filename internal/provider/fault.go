@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,6 +40,7 @@ func (e *endpoint) refused(res *http.Response) *session.ModelError {
 	if kind := c.lasting(res.StatusCode); kind != "" {
 		me.Kind = kind
 	}
+	me.Native = me.Kind == session.ModelBadRequest && c.native()
 	switch {
 	case ok && c.message != "":
 		me.Message = e.safe(c.message)
@@ -120,6 +122,7 @@ func (e *endpoint) event(data []byte) *session.ModelError {
 	if kind := c.lasting(http.StatusBadRequest); kind != "" {
 		me.Kind = kind
 	}
+	me.Native = me.Kind == session.ModelBadRequest && c.native()
 	return me
 }
 
@@ -200,6 +203,26 @@ func (c complaint) lasting(status int) session.ModelErrorKind {
 		}
 	}
 	return ""
+}
+
+// nativePhrases are what services without a code for it say when they do not take back the reasoning that they gave: each in all its words.
+var nativePhrases = [][]string{
+	{"invalid", "signature", "thinking"}, {"invalid", "data", "redacted_thinking"}, {"thinking", "cannot be modified"},
+	{"'reasoning'", "without its required"}, {"required 'reasoning' item"}, {"encrypted content", "could not be"},
+}
+
+// native tells whether the complaint is about the native form of an earlier answer: its key is gone, or its signature holds for something else.
+func (c complaint) native() bool {
+	if c.code == "invalid_encrypted_content" {
+		return true
+	}
+	lower := strings.ToLower(c.message)
+	for _, words := range nativePhrases {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(lower, w) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // readComplaint reads the shapes in use: {"error":{"message","code","type"}}, {"error":"text"}, {"message":…}, {"detail":…}.

@@ -280,3 +280,39 @@ func TestFaults_TableIsThatOfTheDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestFaults_NativeForm: what services say when they do not take back their own reasoning is told from other refusals.
+func TestFaults_NativeForm(t *testing.T) {
+	for message, want := range map[string]bool{
+		"messages.1.content.0: Invalid `signature` in `thinking` block":                                                      true,
+		"messages.3.content.0: Invalid `data` in `redacted_thinking` block":                                                  true,
+		"messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.": true,
+		"Item 'rs_1' of type 'reasoning' was provided without its required following item.":                                  true,
+		"Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.":                    true,
+		"The encrypted content gAAA... could not be verified. Reason: Encrypted content could not be decrypted or parsed.":   true,
+		"Invalid schema for function 'x'":                                                false,
+		"max_tokens must be greater than thinking.budget_tokens":                         false,
+		"The signature of the request is invalid":                                        false,
+		"Unsupported value: 'reasoning.effort' does not support 'none' with this model.": false,
+	} {
+		for w := range faultWires {
+			s := fakemodel.New(func(fakemodel.Request) fakemodel.Reply { return fakemodel.Error(400, message, "") })
+			m, err := faultWires[w].open(faultWires[w].base(s), testLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			me := modelError(t, ask(t.Context(), m, hello()).err)
+			if me.Native != want || me.Kind != session.ModelBadRequest || me.Temporary() {
+				t.Errorf("%s: %q is %+v", faultWires[w].name, message, me)
+			}
+			m.(interface{ Close() }).Close()
+			s.Close()
+		}
+	}
+	for status, want := range map[int]bool{400: true, 401: false, 500: false} {
+		m, _ := serve(t, testLimits(), always(fakemodel.Error(status, "no", "invalid_encrypted_content")))
+		if me := modelError(t, ask(t.Context(), m, hello()).err); me.Native != want {
+			t.Errorf("with %d it is %+v", status, me)
+		}
+	}
+}

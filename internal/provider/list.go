@@ -35,11 +35,11 @@ type Place struct {
 // Where says where a provider is asked, without asking. Like Resolve it fails with NotConfiguredError when it needs a key.
 func Where(c Config, kind string) (Place, error) {
 	home := homes[kind]
-	base, key, err := reach(c, home.owner, home.base, "provider "+kind)
+	at, err := reach(c, home.owner, home.base, "provider "+kind)
 	if err != nil {
 		return Place{}, err
 	}
-	u, err := parseBase(base)
+	u, err := parseBase(at.base)
 	if err != nil {
 		return Place{}, err
 	}
@@ -47,7 +47,7 @@ func Where(c Config, kind string) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	return Place{Origin: originOf(u), Own: originOf(u) == originOf(own), Key: key != ""}, nil
+	return Place{Origin: originOf(u), Own: originOf(u) == originOf(own), Key: at.key != ""}, nil
 }
 
 // Listed is a model that an endpoint says it has. What it does not say is 0.
@@ -66,11 +66,11 @@ const (
 // List asks an endpoint which models it has. It runs no model. The context bounds how long it may take.
 func List(ctx context.Context, c Config, kind string) ([]Listed, error) {
 	home := homes[kind]
-	base, key, err := reach(c, home.owner, home.base, "provider "+kind)
+	at, err := reach(c, home.owner, home.base, "provider "+kind)
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEndpoint(kind, home.base, EndpointConfig{Model: "list", BaseURL: base, Key: key, CredKey: []byte("list"), Limits: c.Limits, Now: c.Now})
+	e, err := newEndpoint(kind, home.base, EndpointConfig{Model: "list", BaseURL: at.base, Key: at.key, Token: at.token, CredKey: []byte("list"), Limits: c.Limits, Now: c.Now})
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", kind, err)
 	}
@@ -105,10 +105,7 @@ func (e *endpoint) listOpenAI(ctx context.Context) (all []Listed, err error) {
 func (e *endpoint) listAnthropic(ctx context.Context) (all []Listed, err error) {
 	opts := []anthropicoption.RequestOption{anthropicoption.WithBaseURL(e.base), anthropicoption.WithMaxRetries(0), anthropicoption.WithHTTPClient(e.client()),
 		anthropicoption.WithoutOpenTelemetry(), anthropicoption.WithMiddleware(e.onePage)}
-	if e.config.Key != "" {
-		opts = append(opts, anthropicoption.WithAPIKey(e.config.Key))
-	}
-	service := anthropic.NewModelService(opts...)
+	service := anthropic.NewModelService(append(opts, e.anthropicKey()...)...)
 	page, err := service.List(ctx, anthropic.ModelListParams{Limit: anthropic.Int(1000)})
 	for range pagesAsked { // an endpoint that always has more would never end
 		if err != nil || page == nil {

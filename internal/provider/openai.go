@@ -39,6 +39,7 @@ func NewOpenAI(config OpenAIConfig) (*OpenAI, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.identity.API = "chat"
 	// The service, not the client: the client would read addresses, keys and headers from the environment.
 	return &OpenAI{endpoint: e, service: openai.NewChatCompletionService(openAIOptions(e)...), dialect: d}, nil
 }

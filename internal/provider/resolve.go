@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,7 +31,7 @@ const maxScript = 16 << 20
 // Config says which model is wanted and where its settings are found.
 type Config struct {
 	Model     string                   // "openai/NAME", "anthropic/NAME", "scripted/FILE", or "" for the default of the key that is set
-	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, HOLDFAST_OPENAI_API, HOLDFAST_OPENAI_DIALECT, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
+	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, ANTHROPIC_AUTH_TOKEN, HOLDFAST_OPENAI_API, HOLDFAST_OPENAI_DIALECT, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
 	CredKey   []byte                   // key of the credential's hash in the identity; the same for the whole store
 	MaxTokens int64                    // output limit of one answer; 0 means the provider's default
 	Catalogue *catalogue.Catalogue     // what is known of models; nil means what is built in
@@ -60,7 +61,7 @@ func Resolve(c Config) (session.Model, error) {
 		switch {
 		case isSet(c, "OPENAI_API_KEY"):
 			name = DefaultModel
-		case isSet(c, "ANTHROPIC_API_KEY"):
+		case isSet(c, "ANTHROPIC_API_KEY"), isSet(c, "ANTHROPIC_AUTH_TOKEN"):
 			name = DefaultAnthropic
 		default:
 			return nil, &NotConfiguredError{"No model is configured: run 'holdfast setup' in a terminal, set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model with HOLDFAST_MODEL " +
@@ -91,9 +92,14 @@ func Resolve(c Config) (session.Model, error) {
 	return resolveEndpoint(c, kind, rest, "OPENAI", openAIBase, wire)
 }
 
-// openAIWire chooses between the two wires of OpenAI. The older one is spoken by everything that calls itself compatible, and is asked unless
-// the newer one is wanted.
+// APIs are the wires of OpenAI. The older one is spoken by everything that calls itself compatible, and is asked unless the newer one is wanted.
+var APIs = []string{"chat", "responses"}
+
+// openAIWire chooses between the two wires of OpenAI.
 func openAIWire(wish, dialect string) (func(EndpointConfig) (session.Model, error), error) {
+	if _, err := dialectOf(dialect, &url.URL{}); err != nil { // also when the wire chosen has no dialects: a wrong name is never silent
+		return nil, err
+	}
 	switch strings.ToLower(strings.TrimSpace(wish)) {
 	case "", "chat":
 		return func(c EndpointConfig) (session.Model, error) {
@@ -106,7 +112,7 @@ func openAIWire(wish, dialect string) (func(EndpointConfig) (session.Model, erro
 			return NewResponses(c)
 		}, nil
 	}
-	return nil, fmt.Errorf("HOLDFAST_OPENAI_API is %q: chat or responses is expected", clip(oneLine(wish), 60))
+	return nil, fmt.Errorf("HOLDFAST_OPENAI_API is %q: %s is expected", clip(oneLine(wish), 60), strings.Join(APIs, " or "))
 }
 
 // Check is Resolve for those who only want to know whether a model is configured, without a store. The identity's credential means nothing.
@@ -153,7 +159,7 @@ func isSet(c Config, name string) bool { return strings.TrimSpace(c.Getenv(name)
 
 // resolveEndpoint asks for a key unless the endpoint is on this machine. owner begins the names of the provider's variables.
 func resolveEndpoint(c Config, kind, name, owner, base string, open func(EndpointConfig) (session.Model, error)) (session.Model, error) {
-	base, key, err := reach(c, owner, base, "model "+kind+"/"+name)
+	at, err := reach(c, owner, base, "model "+kind+"/"+name)
 	if err != nil {
 		return nil, err
 	}
@@ -162,31 +168,43 @@ func resolveEndpoint(c Config, kind, name, owner, base string, open func(Endpoin
 	if err != nil {
 		return nil, err
 	}
-	m, err := open(EndpointConfig{Model: name, BaseURL: base, Key: key, CredKey: c.CredKey, MaxTokens: c.MaxTokens, TextOnly: blind, Limits: c.Limits, Now: c.Now})
+	m, err := open(EndpointConfig{Model: name, BaseURL: at.base, Key: at.key, Token: at.token, CredKey: c.CredKey, MaxTokens: c.MaxTokens, TextOnly: blind, Limits: c.Limits, Now: c.Now})
 	if err != nil {
 		return nil, fmt.Errorf("set up the model %s/%s: %w", kind, name, err)
 	}
 	return m, nil
 }
 
-// reach is where a provider is asked, and with which key. what needs it is for the error.
-func reach(c Config, owner, base, what string) (where, key string, err error) {
-	key = strings.TrimSpace(c.Getenv(owner + "_API_KEY"))
+// access is where a provider is asked, and with what.
+type access struct {
+	base, key string
+	token     bool // the key is a token, for who wants one
+}
+
+// reach finds the access to a provider. what needs it is for the error. A token goes before a key: who set one has a gateway that wants it, and
+// the key that is kept is for the provider itself.
+func reach(c Config, owner, base, what string) (access, error) {
+	a := access{base: base}
+	variable := owner + "_API_KEY"
+	if owner == "ANTHROPIC" && isSet(c, "ANTHROPIC_AUTH_TOKEN") {
+		variable, a.token = "ANTHROPIC_AUTH_TOKEN", true
+	}
+	a.key = strings.TrimSpace(c.Getenv(variable))
 	if own := strings.TrimSpace(c.Getenv(owner + "_BASE_URL")); own != "" {
-		base = own
+		a.base = own
 	}
-	u, err := parseBase(base)
+	u, err := parseBase(a.base)
 	if err != nil {
-		return "", "", fmt.Errorf("read %s_BASE_URL: %w", owner, err)
+		return access{}, fmt.Errorf("read %s_BASE_URL: %w", owner, err)
 	}
-	if strings.ContainsFunc(key, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
-		return "", "", fmt.Errorf("%s_API_KEY holds white space or control characters", owner)
+	if strings.ContainsFunc(a.key, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		return access{}, fmt.Errorf("%s holds white space or control characters", variable)
 	}
-	if key == "" && !isLoopback(u) {
-		return "", "", &NotConfiguredError{fmt.Sprintf("The %s needs a key: run 'holdfast setup' in a terminal, set %s_API_KEY, or %s_BASE_URL to a server on this machine.",
+	if a.key == "" && !isLoopback(u) {
+		return access{}, &NotConfiguredError{fmt.Sprintf("The %s needs a key: run 'holdfast setup' in a terminal, set %s_API_KEY, or %s_BASE_URL to a server on this machine.",
 			what, owner, owner)}
 	}
-	return base, key, nil
+	return a, nil
 }
 
 // known is the catalogue that counts.

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,6 +114,9 @@ func TestResolve(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if c.want.Provider == "openai" {
+				c.want.API = "chat"
+			}
 			if got := m.Identity(); got != c.want {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
@@ -165,6 +169,8 @@ func TestResolve_OpenAIWire(t *testing.T) {
 		got := fmt.Sprintf("%T", m)
 		if err != nil {
 			got = err.Error()
+		} else if api := m.Identity().API; api != cmp.Or(strings.ToLower(strings.TrimSpace(c.wish)), "chat") {
+			t.Errorf("%q, %q: the identity has %q", c.base, c.wish, api)
 		}
 		if got != c.want {
 			t.Errorf("%q, %q: %s, want %s", c.base, c.wish, got, c.want)

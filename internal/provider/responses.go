@@ -60,6 +60,7 @@ func NewResponses(config OpenAIConfig) (*Responses, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.identity.API = "responses"
 	// Not the SDK's NewClient: it would read addresses, keys and headers from the environment.
 	return &Responses{endpoint: e, client: openai.Client{Options: openAIOptions(e)}, dialect: d}, nil
 }
