@@ -54,11 +54,13 @@ type ToolSpec struct {
 	Schema      json.RawMessage
 }
 
-// ModelRequest is everything one provider request depends on.
+// ModelRequest is everything one provider request depends on. Cwd and Faults are for scripts and recordings; no endpoint is sent them.
 type ModelRequest struct {
 	System   string
 	Messages []Message
 	Tools    []ToolSpec
+	Cwd      string // the session's directory
+	Faults   int    // requests for the same answer that failed, in a row
 }
 
 // Delta is a fragment of a streaming answer. Exactly one of the fields is set.
