@@ -190,7 +190,7 @@ func (a *actor) pick() (*Run, time.Time, error) {
 		now, gone := a.e.Workspace.Identity(s.Cwd)
 		moved[r.ID] = gone == nil && now == s.Identity
 	}
-	a.shorten(runs)
+	a.restate(runs)
 	if a.takeRecheck() {
 		a.anew = map[RunID]bool{}
 		for _, r := range runs {
@@ -218,11 +218,12 @@ func (a *actor) pick() (*Run, time.Time, error) {
 		return a.pickClosed(runs)
 	}
 	due := a.due(runs)
+	limited := slices.ContainsFunc(runs, func(r Run) bool { return r.Desired == DesiredRun && r.limited() && a.left(r) > 0 })
 	held := false // by a prompt in the middle of which a question is open: what came after it waits, as it did before a restart
 	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
 		for _, r := range runs {
-			if r.Kind != kind || held && r.Desired == DesiredRun {
-				continue
+			if r.Kind != kind || held && r.Desired == DesiredRun || limited && kind != RunPrompt && r.Desired == DesiredRun {
+				continue // a prompt is the user's word and asks all the same
 			}
 			if a.ready(r, a.anew[r.ID], moved[r.ID], answered[r.ID] || !asked[r.ID]) {
 				delete(a.anew, r.ID)

@@ -263,7 +263,8 @@ func (t *turn) askSummary(ctx context.Context, transcript, keep string) (ModelRe
 	if keep != "" {
 		text += "\nThe user asks to keep in particular: " + keep
 	}
-	resp, err := t.model.Stream(ctx, ModelRequest{System: summariser, Messages: []Message{{Role: RoleUser, Text: text}}}, func(Delta) error {
+	mr := ModelRequest{System: summariser, Messages: []Message{{Role: RoleUser, Text: text}}, Cwd: t.sess.Cwd, Faults: t.run.Faults}
+	resp, err := t.model.Stream(ctx, mr, func(Delta) error {
 		t.pulse.beat()
 		return nil
 	})

@@ -54,7 +54,7 @@ type ToolSpec struct {
 	Schema      json.RawMessage
 }
 
-// ModelRequest is everything one provider request depends on.
+// ModelRequest is everything one provider request depends on. Cwd and Faults are for scripts and recordings; no endpoint is sent them.
 type ModelRequest struct {
 	System   string
 	Messages []Message
@@ -62,6 +62,8 @@ type ModelRequest struct {
 	// Conversation names the conversation whose requests begin alike, for endpoints that look for the beginning in a cache by name. It
 	// says nothing of the session to anybody else; "" for a request that stands alone.
 	Conversation string
+	Cwd      string // the session's directory
+	Faults   int    // requests for the same answer that failed, in a row
 }
 
 // Delta is a fragment of a streaming answer. Exactly one of the fields is set.

@@ -110,18 +110,10 @@ var _ Driver = PromptDriver{}
 func (PromptDriver) Observe(context.Context, Session, Run) (any, error) { return nil, nil }
 
 // Begin inserts the user's message, once: on the first attempt. A later one tells the model why it is asked again, when an answer of it was
-// cut off; a request that was refused has left nothing to go on from.
+// cut off or a newer message was answered meanwhile; a request that was refused has left nothing to go on from.
 func (PromptDriver) Begin(tx Tx, b *Begin) error {
 	if b.Attempt.Mode != ModeFirst {
-		latest, err := tx.Latest(b.Session.ID, "", 0, 1)
-		if err != nil || len(latest) == 0 {
-			return err
-		}
-		if last := latest[0]; last.Run != b.Run.ID || last.State != ItemInterrupted || last.Body.Text == "" {
-			return nil
-		}
-		return b.Add(&Item{Kind: ItemNote, State: ItemComplete, Body: ItemBody{Text: "[Your last answer was cut off by the model endpoint. " +
-			"Go on from where it stopped, without repeating what is there.]"}})
+		return tellAgain(tx, b)
 	}
 	var in PromptInput
 	if err := json.Unmarshal(b.Run.Input, &in); err != nil {
@@ -164,5 +156,30 @@ func (PromptDriver) End(_ Tx, e *End) error {
 func (PromptDriver) Failed(_ Tx, e *End, code Code, reason string) error {
 	e.Run.Desired, e.Run.Phase, e.Run.EndedAt = DesiredDone, PhaseEnded, e.Now
 	e.Run.StopReason, e.Run.ReasonCode, e.Run.Reason = "error", code, reason
+	return nil
+}
+
+// tellAgain looks at what stands last in the conversation.
+func tellAgain(tx Tx, b *Begin) error {
+	const far = 16 // no more lines than that are said in a row
+	latest, err := tx.Latest(b.Session.ID, "", 0, far)
+	if err != nil {
+		return err
+	}
+	for _, last := range latest {
+		note := ""
+		switch {
+		case last.Kind == ItemMarker:
+			continue
+		case last.Run == b.Run.ID && last.State == ItemInterrupted && last.Body.Text != "":
+			note = "[Your last answer was cut off by the model endpoint. Go on from where it stopped, without repeating what is there.]"
+		case last.Run != b.Run.ID && last.Kind == ItemAgent:
+			note = "[An earlier message of the user was not answered when it came, because the model endpoint failed. Go on with it now, as far as it has not been dealt with since.]"
+		}
+		if note == "" {
+			return nil
+		}
+		return b.Add(&Item{Kind: ItemNote, State: ItemComplete, Body: ItemBody{Text: note}})
+	}
 	return nil
 }

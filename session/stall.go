@@ -197,7 +197,7 @@ func takesWord(c Code, how Redo) bool {
 	switch c {
 	case CodeStalled, CodeCrashLoop:
 		return true
-	case CodeWorkspaceChanged, CodeDirectoryMissing, CodeModelUnavailable, CodeRecoveryOff, CodeNotAttached, CodeContextOverflow:
+	case CodeWorkspaceChanged, CodeDirectoryMissing, CodeModelUnavailable, CodeRecoveryOff, CodeNotAttached, CodeContextOverflow, CodeModelRetry:
 		return how == RedoKeep
 	}
 	return false
@@ -222,6 +222,9 @@ func (e *Engine) Redo(ctx context.Context, id SessionID, how Redo) (RunID, error
 			about = r.ID
 			if r.ReasonCode == CodeStalled || r.ReasonCode == CodeCrashLoop {
 				r.Redo = how
+			}
+			if r.ReasonCode == CodeModelRetry {
+				r.Faults, r.RetryAt, r.RetryWait = 0, time.Time{}, 0
 			}
 			r.Left, r.Phase, r.ReasonCode, r.Reason, r.Deaths = false, PhaseQueued, CodeNone, "", 0
 			r.ControlVersion++

@@ -1,44 +1,55 @@
 package session
 
-import "time"
+import (
+	"time"
 
-// A wait for a time stores when it is due and how long it is. It ends when the clock says so, or when its length has passed since a process
-// first saw it, whichever comes first: a clock that is put forward, or a machine that slept, makes it due; one that is put back does not
-// make it longer.
+	"holdfast/internal/ident"
+)
 
-// clockCheck is how often a wait looks at the clock, which may be set while the process sleeps.
+// A wait for a time stores when it is due and how long it is. A process that sees it for the first time believes its clock, but never that it
+// is longer than its length. From then on the machine's own running time counts, which goes on while it sleeps and which nobody sets: a clock
+// that is put forward makes no wait shorter, and one that is put back none longer.
+
+// clockCheck is how often a wait looks at the time, which may have passed while the machine slept.
 const clockCheck = 15 * time.Second
 
-// sighting is when a process first saw a wait. at holds a reading of the monotonic clock, which nobody sets.
+// clockError is how far the clock may be off before that is stored.
+const clockError = 2 * time.Second
+
+// sighting is when a process first saw a wait, by the running time of the machine, and how long it still was.
 type sighting struct {
-	due time.Time
-	at  time.Time
+	due  time.Time
+	up   time.Duration
+	left time.Duration
 }
 
-// remaining is how long a wait goes on that is due at a time, is at most length long, and was first seen that long ago.
-func remaining(now, due time.Time, length, seen time.Duration) time.Duration {
-	return min(due.Sub(now), length-seen)
+// remaining is how long a wait is, as a process finds it that is due at a time and at most length long.
+func remaining(now, due time.Time, length time.Duration) time.Duration {
+	return min(due.Sub(now), length)
 }
 
 // left is how long the wait of a run goes on.
 func (a *actor) left(r Run) time.Duration {
 	s, known := a.timers[r.ID]
 	if !known || !s.due.Equal(r.RetryAt) {
-		s = sighting{r.RetryAt, time.Now()}
+		s = sighting{r.RetryAt, ident.Uptime(), remaining(a.e.Now(), r.RetryAt, r.RetryWait)}
 		a.timers[r.ID] = s
 	}
-	return remaining(a.e.Now(), r.RetryAt, r.RetryWait, time.Since(s.at))
+	return s.left - (ident.Uptime() - s.up)
 }
 
-// shorten stores when a wait really ends that was stored as longer than it can be: the clock was put back. Without that it would begin anew
-// in the next process.
-func (a *actor) shorten(runs []Run) {
+// restate stores when a wait really ends that the clock says something else of, because it was set. Without that the next process would
+// believe the clock.
+func (a *actor) restate(runs []Run) {
 	for i, r := range runs {
-		now := a.e.Now()
-		if r.Phase != PhaseWaiting || r.ReasonCode != CodeModelRetry || r.RetryWait <= 0 || r.RetryAt.Sub(now) <= r.RetryWait+time.Second {
+		if r.Desired != DesiredRun || r.Phase != PhaseWaiting || r.ReasonCode != CodeModelRetry || r.RetryWait <= 0 {
 			continue
 		}
-		due := now.Add(a.left(r)).Truncate(time.Millisecond)
+		left, now := a.left(r), a.e.Now()
+		due := now.Add(left).Truncate(time.Millisecond)
+		if off := due.Sub(r.RetryAt); left <= 0 || off > -clockError && off < clockError {
+			continue
+		}
 		err := a.e.Commit(a.ctx, "model.retry", a.id, func(tx Tx) error {
 			if err := tx.Fence(a.id, a.e.Self.ID, a.gen); err != nil {
 				return err
@@ -54,7 +65,8 @@ func (a *actor) shorten(runs []Run) {
 			a.log(err, "storing the end of a wait failed") // this process keeps to it all the same
 			continue
 		}
-		a.timers[r.ID] = sighting{due, a.timers[r.ID].at}
+		seen := a.timers[r.ID]
+		a.timers[r.ID] = sighting{due, seen.up, seen.left}
 		runs[i].RetryAt = due
 	}
 }

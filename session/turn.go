@@ -10,12 +10,6 @@ import (
 	"time"
 )
 
-// Backoff of temporary provider faults: 1 s doubling, at most maxFaults tries, never longer than maxBackoff.
-const (
-	maxFaults  = 5
-	maxBackoff = time.Hour
-)
-
 // turn executes one attempt of one run. It belongs to the goroutine that runs main; yield and nudge are how the actor reaches it.
 type turn struct {
 	a     *actor
@@ -213,7 +207,8 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	if err != nil {
 		return false, "", err
 	}
-	mr := ModelRequest{System: t.setup.System, Messages: messages, Conversation: Digest("conversation", string(t.a.id), t.setup.Thread)}
+	mr := ModelRequest{System: t.setup.System, Messages: messages, Conversation: Digest("conversation", string(t.a.id), t.setup.Thread), Cwd: t.sess.Cwd,
+		Faults: t.run.Faults}
 	for _, tool := range tools {
 		mr.Tools = append(mr.Tools, tool.Spec())
 	}
@@ -427,12 +422,9 @@ func closeOpen(tx Tx, id SessionID, run RunID, now time.Time, why string) error 
 
 // fault handles a failed provider request: a temporary one gets a stored time for the next try, a lasting one ends the attempt.
 func (t *turn) fault(ctx context.Context, me *ModelError) error {
-	if !me.Temporary() || t.run.Faults+1 >= maxFaults {
+	next, ok := tryAgain(t.run.Faults, me)
+	if !ok {
 		return t.fail(ctx, CodeModelFailed, me.Message)
-	}
-	wait := time.Second << t.run.Faults
-	if me.RetryAfter > 0 {
-		wait = min(max(wait, me.RetryAfter), maxBackoff)
 	}
 	first := t.run.Faults == 0
 	err := t.commit(ctx, "model.retry", func(tx Tx) error {
@@ -445,13 +437,20 @@ func (t *turn) fault(ctx context.Context, me *ModelError) error {
 		if err := tx.UpdateAttempt(t.att); err != nil {
 			return err
 		}
-		run.Faults++
-		run.Phase, run.ReasonCode, run.Reason, run.RetryAt = PhaseWaiting, CodeModelRetry, me.Message, now.Add(wait)
-		run.RetryWait = wait
+		run.Faults = next.faults
+		run.Phase, run.ReasonCode, run.Reason, run.RetryAt = PhaseWaiting, CodeModelRetry, me.Message, now.Add(next.wait)
+		run.RetryWait = next.wait
+		if next.limit {
+			run.Reason = strings.TrimSuffix(me.Message, ".") + "; not asked again before " + until(run.RetryAt)
+			it := Item{Kind: ItemMarker, State: ItemComplete, Body: ItemBody{Text: limitNotice(me, run.RetryAt)}}
+			if err := t.insert(tx, &it, run, t.att); err != nil {
+				return err
+			}
+		}
 		t.run = run
 		return tx.UpdateRun(run, now)
 	})
-	if err == nil && first { // said once, however often it is tried
+	if err == nil && first && !next.limit { // said once, however often it is tried
 		t.e.bus.publish(t.a.id, Live{Item: ItemID(t.e.NewID()), Kind: ItemMarker, Run: t.run.ID, Thread: t.setup.Thread,
 			Text: "\n[" + strings.TrimSuffix(me.Message, ".") + ". It is tried again by itself.]\n"})
 	}

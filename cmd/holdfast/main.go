@@ -94,13 +94,13 @@ func rootCommand() *cobra.Command {
 	root.SetVersionTemplate("holdfast {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
-		&cobra.Command{Use: "acp", Short: "Serve an editor over stdin and stdout", Args: noArgs,
+		recording.flags(&cobra.Command{Use: "acp", Short: "Serve an editor over stdin and stdout", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				if signIn {
 					return (&setup{where: "auto"}).run(cmd)
 				}
 				return serveACP(model)
-			}},
+			}}),
 		mcpCommand(&model),
 		&cobra.Command{Use: "demo", Short: "Show a goal that survives kill -9, in a temporary repository", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -110,7 +110,7 @@ func rootCommand() *cobra.Command {
 				return demo(cmd.Context(), model)
 			}},
 		demoServerCommand(),
-		workCommand(&model), goalsCommand(), sessionsCommand(), rulesCommand(), configCommand(), trustCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model),
+		recording.flags(workCommand(&model)), goalsCommand(), sessionsCommand(), rulesCommand(), configCommand(), trustCommand(), effectsCommand(), psCommand(), stopCommand(), doctorCommand(&model),
 		modelsCommand(&model), setupCommand(), upgradeCommand(), versionCommand(),
 	)
 	return root

@@ -165,7 +165,7 @@ func resolver(home, name string, key []byte, hide *secrets) func() (session.Mode
 		if err != nil {
 			return nil, err
 		}
-		found = provider.Hidden(m, hide.mask)
+		found = recording.of(provider.Hidden(m, hide.mask))
 		return found, nil
 	}
 }

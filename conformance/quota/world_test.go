@@ -5,6 +5,7 @@ package quota_test
 
 import (
 	"bytes"
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -42,6 +43,8 @@ type world struct {
 	most  int                      // how many were open at once
 	plays map[string]func(fakemodel.Request) fakemodel.Reply
 	looks bool // each turn begins with a look around
+
+	family string // of the model; "" for the suite's
 }
 
 func newWorld(t *testing.T, config string) *world {
@@ -164,7 +167,7 @@ func (w *world) tree(name string) string {
 }
 
 func (w *world) env() []string {
-	return append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info"}, w.model.Env(fakemodel.Family())...)
+	return append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info"}, w.model.Env(cmp.Or(w.family, fakemodel.Family()))...)
 }
 
 // launch starts an editor's agent. With a point it dies there.

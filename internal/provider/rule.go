@@ -33,6 +33,8 @@ type condition struct {
 	tools       []string
 	results     *int
 	turnResults *int
+	users       *int
+	faults      *int
 }
 
 func (c condition) holds(s surveyed) bool {
@@ -40,7 +42,9 @@ func (c condition) holds(s surveyed) bool {
 		c.lastResult != nil && (s.results == 0 || !strings.Contains(s.result, *c.lastResult)) ||
 		c.contains != nil && !s.contains(*c.contains) ||
 		c.results != nil && s.results != *c.results ||
-		c.turnResults != nil && s.turnResults != *c.turnResults {
+		c.turnResults != nil && s.turnResults != *c.turnResults ||
+		c.users != nil && s.users != *c.users ||
+		c.faults != nil && s.faults != *c.faults {
 		return false
 	}
 	for _, t := range c.tools {
@@ -101,6 +105,8 @@ func (s surveyed) expand(text string) string {
 			return s.result, true
 		case "user":
 			return s.user, true
+		case "cwd":
+			return s.cwd, true
 		}
 		return "", false
 	})
@@ -111,7 +117,7 @@ func (s surveyed) expand(text string) string {
 }
 
 func checkTemplates(text string) error {
-	_, err := templates(text, func(name string) (string, bool) { return "", name == "result" || name == "user" })
+	_, err := templates(text, func(name string) (string, bool) { return "", name == "result" || name == "user" || name == "cwd" })
 	return err
 }
 
@@ -136,7 +142,7 @@ func templates(text string, value func(name string) (string, bool)) (string, err
 		}
 		v, ok := value(name)
 		if !ok {
-			return "", fmt.Errorf("unknown template ${%s}: there are ${result} and ${user}; write $${ for the characters themselves", clip(name, 40))
+			return "", fmt.Errorf("unknown template ${%s}: there are ${result}, ${user} and ${cwd}; write $${ for the characters themselves", clip(name, 40))
 		}
 		b.WriteString(v)
 		text = rest

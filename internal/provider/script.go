@@ -118,6 +118,8 @@ func (s *script) when(c *condition) error {
 		"tools":        func() error { return s.value(&c.tools) },
 		"results":      func() error { c.results = new(int); return s.number(c.results, 0, 1<<30) },
 		"turn_results": func() error { c.turnResults = new(int); return s.number(c.turnResults, 0, 1<<30) },
+		"users":        func() error { c.users = new(int); return s.number(c.users, 0, 1<<30) },
+		"faults":       func() error { c.faults = new(int); return s.number(c.faults, 0, 1<<30) },
 	})
 }
 

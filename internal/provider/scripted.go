@@ -133,12 +133,15 @@ type surveyed struct {
 	result      string // last tool result
 	results     int    // tool results in the whole request
 	turnResults int    // tool results after the last user message
+	users       int    // user messages
+	faults      int
+	cwd         string
 	tools       map[string]bool
 	texts       []string
 }
 
 func survey(req session.ModelRequest) surveyed {
-	s := surveyed{tools: map[string]bool{}}
+	s := surveyed{tools: map[string]bool{}, faults: req.Faults, cwd: req.Cwd}
 	for _, t := range req.Tools {
 		s.tools[t.Name] = true
 	}
@@ -147,6 +150,7 @@ func survey(req session.ModelRequest) surveyed {
 		switch m.Role {
 		case session.RoleUser:
 			s.user, s.turnResults = m.Text, 0
+			s.users++
 		case session.RoleTool:
 			s.result = m.Text
 			s.results++

@@ -248,7 +248,7 @@ func TestScript_Refused(t *testing.T) {
 		{"unknown member", "{\n\"rule\":[]}", `line 2: unknown member "rule"`},
 		{"unknown member of a rule", "{\"rules\":[\n{\"say\":\"x\",\n\"sya\":1}]}", `line 3: unknown member "sya"`},
 		{"case matters", "{\"rules\":[{\"Say\":\"x\"}]}", `unknown member "Say"`},
-		{"unknown condition", "{\"rules\":[\n\n{\"when\":{\"users\":\"\"}}]}", `line 3: unknown member "users"`},
+		{"unknown condition", "{\"rules\":[\n\n{\"when\":{\"userz\":\"\"}}]}", `line 3: unknown member "userz"`},
 		{"twice", "{\"rules\":[{\"say\":\"x\",\n\"say\":\"y\"}]}", `line 2: the member "say" comes twice`},
 		{"wrong type", "{\"rules\":[\n{\"say\":\n7}]}", "line 3: number does not fit here, string is expected"},
 		{"null", "{\"rules\":[\n{\"say\":null}]}", "line 2: null"},

@@ -1,0 +1,5 @@
+package ident
+
+import "golang.org/x/sys/unix"
+
+const runningClock = unix.CLOCK_BOOTTIME
