@@ -37,7 +37,8 @@ func TestDocument_NamesEveryMember(t *testing.T) {
 	if !found {
 		t.Fatal("the document does not describe a goal")
 	}
-	all := slices.Concat(members(reflect.TypeFor[View]()), members(reflect.TypeFor[Requirement]()), members(reflect.TypeFor[Moment]()))
+	all := slices.Concat(members(reflect.TypeFor[View]()), members(reflect.TypeFor[Requirement]()), members(reflect.TypeFor[Moment]()),
+		members(reflect.TypeFor[session.PlanEntry]()))
 	if len(all) < 40 {
 		t.Fatalf("only %d members were found", len(all))
 	}

@@ -41,6 +41,9 @@ type Goal struct {
 	BlockerTurns int
 	IdleTurns    int    // turns in a row that changed nothing
 	Progress     string // digest over results and evidence after the last turn
+	Reviewed     string // Progress when a review last refused it, and Reviews how often in a row that was the same
+	Reviews      int
+	TodoSeen     string // digest of the todo when a review last began
 	Feedback     string // what the last review found missing
 	// CancelCommand is the cancel that paused the Goal, so that a prompt right behind it can undo just that.
 	CancelCommand  string

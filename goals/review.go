@@ -224,7 +224,7 @@ func gather(tx Tx, g Goal, review session.RunID, reqs []Requirement) (evidence, 
 			return ev, err
 		}
 		for _, ef := range effects {
-			if bookkeeping[ef.Tool] {
+			if session.Bookkeeping[ef.Tool] {
 				continue
 			}
 			ev.effects = append(ev.effects, ef)
@@ -309,6 +309,13 @@ func (r Review) End(stx session.Tx, e *session.End) error {
 	if len(unknown) > 0 {
 		missing = append(missing, fmt.Sprintf("- %d operation(s) with an unknown outcome are not settled", len(unknown)))
 	}
+	t, err := todoOf(tx, g.ID)
+	if err != nil {
+		return err
+	}
+	if why := t.refusal(); why != "" {
+		missing = append(missing, why)
+	}
 	if after.changed(before) {
 		missing = append(missing, "- files changed while the review was running; it must be repeated")
 	}
@@ -322,6 +329,10 @@ func (r Review) End(stx session.Tx, e *session.End) error {
 		}
 		return finish(tx, g, Achieved, session.CodeNone, "", e.Now, e.NewID)
 	}
+	if g.Reviewed != g.Progress {
+		g.Reviewed, g.Reviews = g.Progress, 0
+	}
+	g.Reviews++
 	g.Candidate, g.Feedback, g.ReasonCode, g.UpdatedAt = "", strings.Join(missing, "\n"), session.CodeUnmet, e.Now
 	if err := tx.UpdateGoal(g, e.Now); err != nil {
 		return err

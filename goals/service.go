@@ -85,6 +85,9 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 	return s.Get(ctx, g.ID, "")
 }
 
+// userAsked stands in the place of a candidate when the user asks for a review.
+const userAsked = "The user asked for a review."
+
 var actions = []string{"pause", "resume", "end", "verify", "retry", "redo", "revise", "waive"}
 
 // apply is one action on a Goal.
@@ -100,6 +103,7 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 	}
 	g.ControlVersion++
 	g.UpdatedAt, g.CancelCommand = now, ""
+	g.Reviewed, g.Reviews, g.TodoSeen = "", 0, "" // the user's word may make the same result another one
 	switch p.Action {
 	case "pause":
 		if g.Status != Active && g.Status != Paused {
@@ -141,7 +145,7 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		if g.Status != Active {
 			return &NotAllowedError{p.Action, g.Status, "resume it first"}
 		}
-		g.Candidate = "The user asked for a review."
+		g.Candidate = userAsked
 	case "revise":
 		reqs, err := revise(tx, &g, p)
 		if err != nil {

@@ -30,7 +30,7 @@ type View struct {
 	Feedback       string              `json:"feedback"` // what the last review found missing, or why the goal was revised
 	Requirements   []Requirement       `json:"requirements"`
 	Grants         []Grant             `json:"grants"` // what its own work may do without asking
-	Todo           []session.PlanEntry `json:"todo"`   // the plan of its session while it has not ended; it decides nothing
+	Todo           []session.PlanEntry `json:"todo"`   // its plan: an open item keeps it open, and nothing in it achieves it
 	Budget         *struct{}           `json:"budget"` // always null in this version: unlimited
 	Usage          UsageView           `json:"usage"`
 	ActiveSeconds  ActiveView          `json:"activeSeconds"`
@@ -216,13 +216,11 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 		grant.InForce = grant.Revision == g.Revision && !g.Status.Ended()
 		v.Grants = append(v.Grants, grant)
 	}
-	if !g.Status.Ended() {
-		plan, err := tx.PlanOf(g.Session)
-		if err != nil {
-			return View{}, err
-		}
-		v.Todo = append(v.Todo, plan...)
+	todo, err := tx.TodoOf(g.ID)
+	if err != nil {
+		return View{}, err
 	}
+	v.Todo = append(v.Todo, todo...)
 	runs := []session.Run{run}
 	open, err := tx.OpenRuns(g.Session)
 	if err != nil {

@@ -245,6 +245,10 @@ func (a *actor) look(tx Tx, s Session, runs []Run, moved map[RunID]bool) (there 
 			var code Code
 			code, err = a.e.HeldBack(tx, s, r)
 			moved[r.ID] = code == CodeNone
+		case r.ReasonCode == CodeCommandRuns:
+			var live int
+			live, err = LiveCommands(tx, s.ID, r.ID)
+			moved[r.ID] = live == 0
 		case r.ReasonCode == CodeEnvironment:
 			moved[r.ID] = r.Profile.Or(s.Profile).Fits(a.e.Here())
 		case r.ReasonCode == CodeWorkspaceChanged, r.ReasonCode == CodeDirectoryMissing:
@@ -263,7 +267,7 @@ func (a *actor) wasThere(id RunID) bool { return !a.started || a.inherited[id] }
 // due is when the first of the waits for a time ends.
 func (a *actor) due(runs []Run) (due time.Time) {
 	for _, r := range runs {
-		if r.Desired != DesiredRun || r.Phase != PhaseWaiting || r.ReasonCode != CodeModelRetry {
+		if r.Desired != DesiredRun || r.Phase != PhaseWaiting || !Timed(r.ReasonCode) {
 			continue
 		}
 		left := a.left(r)
@@ -281,8 +285,8 @@ func (a *actor) ready(r Run, recheck, moved, answered bool) bool {
 		return a.inherited[r.ID] && moved
 	case r.Phase == PhaseQueued, r.Phase == PhaseWorking:
 		return true
-	case r.ReasonCode == CodeModelRetry:
-		return a.left(r) <= 0
+	case Timed(r.ReasonCode):
+		return a.left(r) <= 0 || moved
 	case r.ReasonCode == CodeApproval:
 		return answered || a.inherited[r.ID]
 	case r.ReasonCode == CodeVerifying:

@@ -6,6 +6,9 @@ import "time"
 // first saw it, whichever comes first: a clock that is put forward, or a machine that slept, makes it due; one that is put back does not
 // make it longer.
 
+// Timed tells whether a wait for this ends by itself at its time.
+func Timed(c Code) bool { return c == CodeModelRetry || c == CodeCommandRuns }
+
 // clockCheck is how often a wait looks at the clock, which may be set while the process sleeps.
 const clockCheck = 15 * time.Second
 
@@ -35,7 +38,7 @@ func (a *actor) left(r Run) time.Duration {
 func (a *actor) shorten(runs []Run) {
 	for i, r := range runs {
 		now := a.e.Now()
-		if r.Phase != PhaseWaiting || r.ReasonCode != CodeModelRetry || r.RetryWait <= 0 || r.RetryAt.Sub(now) <= r.RetryWait+time.Second {
+		if r.Phase != PhaseWaiting || !Timed(r.ReasonCode) || r.RetryWait <= 0 || r.RetryAt.Sub(now) <= r.RetryWait+time.Second {
 			continue
 		}
 		due := now.Add(a.left(r)).Truncate(time.Millisecond)

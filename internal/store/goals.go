@@ -23,13 +23,14 @@ func (t *Tx) InsertGoal(g goals.Goal) error {
 }
 
 const updateGoal = `UPDATE goals SET revision = ?, control_version = ?, objective = ?, status = ?, reason_code = ?, reason = ?, candidate = ?,
-	blocker = ?, blocker_turns = ?, idle_turns = ?, progress = ?, feedback = ?, cancel_command = ?, updated_at = ?, ended_at = ?
+	blocker = ?, blocker_turns = ?, idle_turns = ?, progress = ?, reviewed = ?, reviews = ?, todo_seen = ?, feedback = ?, cancel_command = ?,
+	updated_at = ?, ended_at = ?
 	WHERE id = ? AND status NOT IN ('achieved', 'cancelled')`
 
 // UpdateGoal writes a Goal that has not ended and announces it.
 func (t *Tx) UpdateGoal(g goals.Goal, now time.Time) error {
 	if err := t.one("update goal", updateGoal, g.Revision, g.ControlVersion, g.Objective, g.Status, g.ReasonCode, g.Reason, g.Candidate, g.Blocker,
-		g.BlockerTurns, g.IdleTurns, g.Progress, g.Feedback, g.CancelCommand, ms(g.UpdatedAt), ms(g.EndedAt), g.ID); err != nil {
+		g.BlockerTurns, g.IdleTurns, g.Progress, g.Reviewed, g.Reviews, g.TodoSeen, g.Feedback, g.CancelCommand, ms(g.UpdatedAt), ms(g.EndedAt), g.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(g.Session, session.EventGoal, g.ID, now)
@@ -37,13 +38,13 @@ func (t *Tx) UpdateGoal(g goals.Goal, now time.Time) error {
 }
 
 const goalColumns = `SELECT id, session, run, revision, control_version, objective, status, reason_code, reason, candidate, blocker, blocker_turns,
-	idle_turns, progress, feedback, cancel_command, grants, idempotency_key, created_at, updated_at, ended_at FROM goals`
+	idle_turns, progress, reviewed, reviews, todo_seen, feedback, cancel_command, grants, idempotency_key, created_at, updated_at, ended_at FROM goals`
 
 func scanGoal(r scanner) (g goals.Goal, err error) {
 	var grants string
 	var created, updated, ended int64
 	if err = r.Scan(&g.ID, &g.Session, &g.Run, &g.Revision, &g.ControlVersion, &g.Objective, &g.Status, &g.ReasonCode, &g.Reason, &g.Candidate, &g.Blocker,
-		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Feedback, &g.CancelCommand, &grants, &g.IdempotencyKey, &created, &updated, &ended); err == nil {
+		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Reviewed, &g.Reviews, &g.TodoSeen, &g.Feedback, &g.CancelCommand, &grants, &g.IdempotencyKey, &created, &updated, &ended); err == nil {
 		g.Broken = valid(dec(grants, &g.Grants), knownGoal(g.Status))
 	}
 	g.CreatedAt, g.UpdatedAt, g.EndedAt = at(created), at(updated), at(ended)
