@@ -19,7 +19,9 @@ func members(typ reflect.Type) (out []string) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		out = append(out, name)
+		if name != "-" {
+			out = append(out, name)
+		}
 		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == typ.PkgPath() {
 			out = append(out, members(f.Type)...)
 		}

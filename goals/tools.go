@@ -176,6 +176,9 @@ var updateTool = stateTool{
 		if err != nil {
 			return "", err
 		}
+		if c.Run.Revision != g.Revision { // what it reports on is no longer what is wanted
+			return "", &session.ToolError{Message: "The user has revised the goal meanwhile. " + contract(g, reqs)}
+		}
 		g.UpdatedAt = c.Now
 		switch in.Action {
 		case "candidate":

@@ -29,6 +29,7 @@ type View struct {
 	CanRetry       bool                `json:"canRetry"`
 	Feedback       string              `json:"feedback"` // what the last review found missing, or why the goal was revised
 	Requirements   []Requirement       `json:"requirements"`
+	Extraction     ExtractionView      `json:"extraction"`
 	Grants         []Grant             `json:"grants"` // what its own work may do without asking
 	Todo           []session.PlanEntry `json:"todo"`   // its plan: an open item keeps it open, and nothing in it achieves it
 	Budget         *struct{}           `json:"budget"` // always null in this version: unlimited
@@ -37,6 +38,19 @@ type View struct {
 	CreatedAt      time.Time           `json:"createdAt"`
 	UpdatedAt      time.Time           `json:"updatedAt"`
 	History        []Moment            `json:"history,omitempty"`
+}
+
+// ExtractionView says whether requirements were read out of the objective.
+type ExtractionView struct {
+	State string `json:"state"` // "none", or how far it is
+	Note  string `json:"note,omitempty"`
+}
+
+func (g Goal) extraction() ExtractionView {
+	if g.Extraction == ExtractionNone {
+		return ExtractionView{State: "none"}
+	}
+	return ExtractionView{State: string(g.Extraction), Note: g.ExtractionNote}
 }
 
 // NextAction says who moves it and how.
@@ -208,7 +222,7 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 		reqs[i].Evidence = append([]string{}, reqs[i].Evidence...)
 	}
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Grants: []Grant{}, Todo: []session.PlanEntry{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
+		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Grants: []Grant{}, Todo: []session.PlanEntry{}, Extraction: g.extraction(), CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
 	if g.Status != Achieved {
 		v.Feedback = g.Feedback
 	}
@@ -259,7 +273,7 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 // brokenView is what can be said of a Goal of which a record cannot be used.
 func brokenView(g Goal, e *session.RecordError) View {
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []session.PlanEntry{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended()}
+		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []session.PlanEntry{}, Extraction: g.extraction(), CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended()}
 	v.wait(e.Code, e.Reason())
 	return v
 }
@@ -330,7 +344,7 @@ func (v *View) account(tx Tx, g Goal, history bool) error {
 	ids := []session.RunID{g.Run}
 	for _, r := range reqs {
 		if history {
-			v.History = append(v.History, Moment{At: r.StartedAt, What: "request", Run: r.Run, Kind: r.Model, State: string(r.State), Input: r.Input, Output: r.Output})
+			v.History = append(v.History, Moment{At: r.StartedAt, What: "request", Run: r.Run, Kind: r.Model, State: string(r.State), Title: string(r.Purpose), Input: r.Input, Output: r.Output})
 		}
 		known := false
 		for _, id := range ids {

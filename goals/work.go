@@ -45,7 +45,8 @@ func (w Work) Setup(stx session.Tx, s session.Session, r session.Run) (session.S
 	if err != nil {
 		return session.Setup{}, err
 	}
-	return session.Setup{System: w.System(s) + "\n\n" + contract(g, reqs), Tools: w.Tools}, nil
+	before, err := question(in(stx), s, r, &g)
+	return session.Setup{System: w.System(s) + "\n\n" + contract(g, reqs), Tools: w.Tools, Before: before}, err
 }
 
 func load(tx Tx, id string) (Goal, []Requirement, error) {
@@ -77,6 +78,8 @@ func contract(g Goal, reqs []Requirement) string {
 		}
 		if r.Result == Waived {
 			b.WriteString(" [waived by the user]")
+		} else if r.Origin == FromModel && !r.Confirmed {
+			b.WriteString(" [read out of the objective, not confirmed by the user: the objective itself decides]")
 		}
 		b.WriteByte('\n')
 	}

@@ -299,7 +299,7 @@ func (a *actor) ready(r Run, recheck, moved, answered bool) bool {
 func (a *actor) execute(r Run) error {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	defer cancel(nil)
-	t := &turn{a: a, e: a.e, run: r, nudge: make(chan struct{}, 1), pulse: newPulse()}
+	t := &turn{a: a, e: a.e, run: r, began: r.Revision, nudge: make(chan struct{}, 1), pulse: newPulse()}
 	errs := make(chan error, 1)
 	go func() { errs <- t.main(ctx) }() // received below, always
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -366,7 +366,7 @@ func (a *actor) control(t *turn, cancel context.CancelCauseFunc) error {
 	if place.Act == PlaceHandOver {
 		t.handing.Store(&place)
 	}
-	t.yield.Store(prompts && t.run.Kind != RunPrompt)
+	t.yield.Store(prompts && t.run.Kind != RunPrompt || run.Revision != t.began) // what was revised is gone about anew
 	t.poke()
 	return nil
 }

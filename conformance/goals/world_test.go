@@ -32,7 +32,7 @@ type world struct {
 	mu      sync.Mutex
 	worker  player
 	review  player
-	extract player // requests for requirements; nil finds none
+	extract player // requests for requirements; set by extracting
 	chat    player // anything else
 }
 
@@ -67,6 +67,8 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 	w.mu.Lock()
 	p := w.chat
 	switch {
+	case offers(r, "submit_requirements"):
+		p = w.extract
 	case offers(r, "submit_review"):
 		p = w.review
 	case offers(r, "update_goal"):
@@ -74,6 +76,13 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 	}
 	w.mu.Unlock()
 	return p(r)
+}
+
+// extracting lets the model be asked what objectives demand.
+func (w *world) extracting(p player) *world {
+	w.set(func() { w.extract = p })
+	w.model.Extract()
+	return w
 }
 
 // set changes what the model does.
@@ -171,6 +180,7 @@ type view struct {
 	Revision, ControlVersion                                                  int64
 	Requirements                                                              []requirement
 	Todo                                                                      []item
+	Extraction                                                                struct{ State, Note string }
 	NextAction                                                                struct {
 		Owner   string
 		Allowed []string
@@ -180,8 +190,9 @@ type view struct {
 }
 
 type requirement struct {
-	ID, Kind, Text, Command, Path, Result, Reason, JudgedBy string
-	Evidence                                                []string
+	ID, Kind, Text, Command, Path, Result, Reason, JudgedBy, Origin string
+	Confirmed                                                       bool
+	Evidence                                                        []string
 }
 
 type item struct {
