@@ -315,6 +315,7 @@ func (f *follower) page() (int, error) {
 			f.session(r)
 		case goalChanged:
 			f.goal()
+			f.plan() // its todo may be what is shown
 		}
 	}
 	if len(evs) > 0 {
@@ -444,7 +445,7 @@ func (f *follower) run(r session.Run) {
 	case r.Phase == session.PhaseEnded:
 		delete(f.prompts, r.ID)
 		p.answer(f, r.StopReason)
-	case r.Phase == session.PhaseWaiting && r.ReasonCode != session.CodeModelRetry && r.ReasonCode != session.CodeApproval:
+	case r.Phase == session.PhaseWaiting && !session.Timed(r.ReasonCode) && r.ReasonCode != session.CodeApproval:
 		delete(f.prompts, r.ID)
 		f.toldParked[r.ID] = r.ReasonCode
 		f.line(r.Reason)
@@ -537,7 +538,7 @@ func working(v goals.View) bool {
 		return false
 	}
 	switch v.ReasonCode {
-	case session.CodeNone, session.CodeApproval, session.CodeModelRetry, session.CodeVerifying, session.CodeUnmet:
+	case session.CodeNone, session.CodeApproval, session.CodeModelRetry, session.CodeVerifying, session.CodeUnmet, session.CodeTodoOpen, session.CodeCommandRuns:
 		return true
 	}
 	return v.Phase != "waiting"

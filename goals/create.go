@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,6 +117,7 @@ func sameBody(tx Tx, g Goal, reqs []Requirement, grants []Grant) error {
 	if err != nil {
 		return err
 	}
+	old = slices.DeleteFunc(old, func(q Requirement) bool { return q.Origin != FromUser }) // what came later was not in the request
 	same := len(old) == len(reqs) && sameGrants(g.Grants, grants)
 	for i := 0; same && i < len(reqs); i++ {
 		a, b := old[i], reqs[i]
@@ -167,7 +169,7 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 		}
 	}
 	g := Goal{ID: newID(), Session: p.Session, Run: session.RunID(newID()), Revision: 1, ControlVersion: 1, Objective: p.Objective,
-		Status: Active, Grants: p.Grants, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
+		Status: Active, Extraction: extractionOf(reqs), Grants: p.Grants, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
 	run := session.Run{ID: g.Run, Session: p.Session, Kind: session.RunGoal, Desired: session.DesiredRun, Phase: session.PhaseQueued,
 		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now, Profile: p.Profile.Or(sess.Profile), Client: p.Client}
 	if err := tx.InsertRun(run); err != nil {
@@ -196,8 +198,21 @@ func check(p CreateParams) ([]Requirement, error) {
 }
 
 func requirements(objective string, given []Requirement) ([]Requirement, error) {
-	out := []Requirement{{ID: objectiveID, Kind: KindSemantic, Text: objective, Result: Unknown}}
-	seen, taken := map[string]bool{objectiveID: true}, map[string]bool{}
+	return extend([]Requirement{itself(objective)}, given)
+}
+
+// itself is the objective as a requirement.
+func itself(objective string) Requirement {
+	return Requirement{ID: objectiveID, Kind: KindSemantic, Text: objective, Result: Unknown, Origin: FromUser, Confirmed: true}
+}
+
+// extend adds requirements of the user to those that there are, which stay as they are.
+func extend(have, given []Requirement) ([]Requirement, error) {
+	out := slices.Clone(have)
+	seen, taken := map[string]bool{}, map[string]bool{}
+	for _, r := range have {
+		seen[r.ID] = true
+	}
 	for _, r := range given {
 		taken[r.ID] = true
 	}
@@ -235,6 +250,7 @@ func requirements(objective string, given []Requirement) ([]Requirement, error) 
 			r.Text = strings.TrimSpace(r.Command + " " + r.Path)
 		}
 		r.Result, r.Reason, r.JudgedBy, r.Evidence = Unknown, "", "", nil // nobody has judged it yet
+		r.Origin, r.Confirmed, r.SentBack = FromUser, true, false
 		out = append(out, r)
 	}
 	return out, nil

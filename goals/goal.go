@@ -40,7 +40,13 @@ type Goal struct {
 	BlockerTurns int
 	IdleTurns    int    // turns in a row that changed nothing
 	Progress     string // digest over results and evidence after the last turn
+	Reviewed     string // Progress when a review last refused it, and Reviews how often in a row that was the same
+	Reviews      int
+	TodoSeen     string // digest of the todo when a review last began
 	Feedback     string // what the last review found missing
+	Extraction   Extraction
+	// ExtractionNote is why no requirements were read out of the objective.
+	ExtractionNote string
 	// CancelCommand is the cancel that paused the Goal, so that a prompt right behind it can undo just that.
 	CancelCommand  string
 	Grants         []Grant // given at creation; each counts for one revision
@@ -82,6 +88,25 @@ type Requirement struct {
 	Reason   string   `json:"reason,omitempty"`
 	Evidence []string `json:"evidence"` // effect ids and digests
 	JudgedBy string   `json:"judgedBy,omitempty"`
+	Origin   Origin   `json:"origin"`
+	// Confirmed is false for what the model read out of the objective until the user confirms it.
+	Confirmed bool `json:"confirmed"`
+	SentBack  bool `json:"-"` // not confirmed, and it has sent the work back once
+}
+
+// Origin is who a requirement comes from.
+type Origin string
+
+const (
+	FromUser  Origin = "user"  // given with the objective, or with its revision
+	Added     Origin = "added" // by the user later
+	FromModel Origin = "model" // read out of the objective
+)
+
+// binds tells whether the requirement has to be met. What nobody confirmed sends the work back once: a bad reading of the objective must not hold
+// it up for ever, and the objective itself always binds.
+func (q Requirement) binds() bool {
+	return q.Origin != FromModel || q.Confirmed || !q.SentBack && q.Result == Unmet
 }
 
 // objectiveID is the requirement that is the objective itself.

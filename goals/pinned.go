@@ -37,10 +37,36 @@ func (Hooks) Pinned(stx session.Tx, id session.SessionID) (string, error) {
 	if g.Feedback != "" {
 		b.WriteString("What the last review or revision said:\n" + g.Feedback + "\n")
 	}
+	todo, err := tx.TodoOf(g.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(todo) > 0 {
+		b.WriteString("Its todo:\n")
+	}
+	for _, e := range todo {
+		fmt.Fprintf(&b, "- %s: %s\n", e.Status, e.Content)
+		b.WriteString("  " + more(e) + "\n")
+	}
 	for _, grant := range g.Grants {
 		if grant.Revision == g.Revision {
 			b.WriteString("Allowed beforehand, and nothing beyond it: " + grant.Covers + "\n")
 		}
 	}
 	return b.String(), nil
+}
+
+// more is what else is known of a todo item.
+func more(e session.PlanEntry) string {
+	parts := []string{"id " + e.ID}
+	if e.Optional {
+		parts = append(parts, "optional")
+	}
+	if e.Blocked {
+		parts = append(parts, "blocked")
+	}
+	if len(e.Evidence) > 0 {
+		parts = append(parts, "evidence "+strings.Join(e.Evidence, " "))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -174,7 +174,7 @@ func (r Review) Begin(stx session.Tx, b *session.Begin) error {
 	}
 	var calls []session.Call
 	for _, q := range reqs {
-		if q.Kind == KindCommand && q.Result != Waived && ev.receipt(q.Command) == nil {
+		if q.Kind == KindCommand && q.Confirmed && q.Result != Waived && ev.receipt(q.Command) == nil {
 			calls = append(calls, session.Call{ID: "code-" + q.ID + "-" + string(b.Attempt.ID), Name: "shell", Args: encode(map[string]string{"command": q.Command})})
 		}
 	}
@@ -224,7 +224,7 @@ func gather(tx Tx, g Goal, review session.RunID, reqs []Requirement) (evidence, 
 			return ev, err
 		}
 		for _, ef := range effects {
-			if bookkeeping[ef.Tool] {
+			if session.Bookkeeping[ef.Tool] {
 				continue
 			}
 			ev.effects = append(ev.effects, ef)
@@ -302,12 +302,22 @@ func (r Review) End(stx session.Tx, e *session.End) error {
 	after := e.Observed.(observation)
 	judge(e.Session, reqs, ev, after)
 	missing := verdicts(reqs)
+	for i := range reqs {
+		reqs[i].SentBack = reqs[i].SentBack || reqs[i].Result == Unmet && !reqs[i].Confirmed
+	}
 	unknown, err := session.UnknownOf(tx, g.Session)
 	if err != nil {
 		return err
 	}
 	if len(unknown) > 0 {
 		missing = append(missing, fmt.Sprintf("- %d operation(s) with an unknown outcome are not settled", len(unknown)))
+	}
+	t, err := todoOf(tx, g.ID)
+	if err != nil {
+		return err
+	}
+	if why := t.refusal(); why != "" {
+		missing = append(missing, why)
 	}
 	if after.changed(before) {
 		missing = append(missing, "- files changed while the review was running; it must be repeated")
@@ -320,8 +330,12 @@ func (r Review) End(stx session.Tx, e *session.End) error {
 		if err := tx.UpdateRun(work, e.Now); err != nil {
 			return err
 		}
-		return finish(tx, g, Achieved, session.CodeNone, "", e.Now, e.NewID)
+		return finish(tx, g, Achieved, session.CodeNone, leftUnmet(reqs), e.Now, e.NewID)
 	}
+	if g.Reviewed != g.Progress {
+		g.Reviewed, g.Reviews = g.Progress, 0
+	}
+	g.Reviews++
 	g.Candidate, g.Feedback, g.ReasonCode, g.UpdatedAt = "", strings.Join(missing, "\n"), session.CodeUnmet, e.Now
 	if err := tx.UpdateGoal(g, e.Now); err != nil {
 		return err
@@ -338,6 +352,9 @@ func judge(s session.Session, reqs []Requirement, ev evidence, o observation) {
 		case q.Result == Waived:
 		case q.Kind == KindCommand:
 			q.Result, q.Reason, q.JudgedBy, q.Evidence = Unknown, "the command has no fresh receipt", "code", nil
+			if !q.Confirmed {
+				q.Reason = "it was not run: nobody confirmed it"
+			}
 			if ef := ev.receipt(q.Command); ef != nil {
 				q.Result, q.Reason = Met, fmt.Sprintf("exit code %d", *ef.ExitCode)
 				if *ef.ExitCode != 0 {
@@ -358,11 +375,25 @@ func judge(s session.Session, reqs []Requirement, ev evidence, o observation) {
 	}
 }
 
+// leftUnmet says what an accepted Goal leaves open of what nobody confirmed; "" when there is nothing.
+func leftUnmet(reqs []Requirement) string {
+	var ids []string
+	for _, q := range reqs {
+		if q.Result != Met && q.Result != Waived {
+			ids = append(ids, q.ID+" is "+string(q.Result))
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return "Read out of the objective and never confirmed: " + strings.Join(ids, ", ")
+}
+
 // verdicts lists what stands between the Goal and acceptance.
 func verdicts(reqs []Requirement) []string {
 	var missing []string
 	for _, q := range reqs {
-		if q.Result != Met && q.Result != Waived {
+		if q.Result != Met && q.Result != Waived && q.binds() {
 			missing = append(missing, strings.TrimSuffix(fmt.Sprintf("- %s is %s: %s", q.ID, q.Result, q.Reason), ": "))
 		}
 	}

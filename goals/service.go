@@ -85,12 +85,15 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 	return s.Get(ctx, g.ID, "")
 }
 
-var actions = []string{"pause", "resume", "end", "verify", "retry", "redo", "revise", "waive"}
+// userAsked stands in the place of a candidate when the user asks for a review.
+const userAsked = "The user asked for a review."
+
+var actions = []string{"pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "confirm", "add"}
 
 // apply is one action on a Goal.
 func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) error {
 	if !slices.Contains(actions, p.Action) {
-		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise" or "waive"`}
+		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "confirm" or "add"`}
 	}
 	if g.Status.Ended() {
 		return &NotAllowedError{p.Action, g.Status, "create a new goal instead"}
@@ -100,6 +103,7 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 	}
 	g.ControlVersion++
 	g.UpdatedAt, g.CancelCommand = now, ""
+	g.Reviewed, g.Reviews, g.TodoSeen = "", 0, "" // the user's word may make the same result another one
 	switch p.Action {
 	case "pause":
 		if g.Status != Active && g.Status != Paused {
@@ -141,7 +145,7 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		if g.Status != Active {
 			return &NotAllowedError{p.Action, g.Status, "resume it first"}
 		}
-		g.Candidate = "The user asked for a review."
+		g.Candidate = userAsked
 	case "revise":
 		reqs, err := revise(tx, &g, p)
 		if err != nil {
@@ -158,6 +162,15 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		}
 	case "waive":
 		if err := waive(tx, g, p, now); err != nil {
+			return err
+		}
+		return reviewAgain(tx, g, now, newID)
+	case "confirm", "add":
+		change := confirm
+		if p.Action == "add" {
+			change = add
+		}
+		if err := change(tx, g, p, now); err != nil {
 			return err
 		}
 		return reviewAgain(tx, g, now, newID)
@@ -185,24 +198,38 @@ func revise(tx Tx, g *Goal, p UpdateParams) ([]Requirement, error) {
 	if p.Reason == "" {
 		return nil, &ParamError{"reason", "a revision needs a reason"}
 	}
-	given := p.Requirements
-	if p.Requirements == nil {
-		old, err := tx.Requirements(g.ID, g.Revision)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range old {
-			if r.ID != objectiveID {
-				given = append(given, r)
-			}
-		}
+	old, err := tx.Requirements(g.ID, g.Revision)
+	if err != nil {
+		return nil, err
 	}
+	changed := strings.TrimSpace(p.Objective) != "" && p.Objective != g.Objective
 	if strings.TrimSpace(p.Objective) != "" {
 		g.Objective = p.Objective
 	}
 	g.Revision++
 	g.Candidate, g.Feedback, g.Blocker = "", "The user revised the goal: "+p.Reason, ""
-	return requirements(g.Objective, given)
+	if p.Requirements != nil {
+		g.Extraction, g.ExtractionNote = ExtractionNone, ""
+		return requirements(g.Objective, p.Requirements)
+	}
+	return g.kept(old, changed), nil
+}
+
+// kept are the requirements that a revision leaves as they are, with no judgement carried over. What the model read out of other words and nobody
+// confirmed goes with those words, and when nothing is left the new ones are read.
+func (g *Goal) kept(old []Requirement, changed bool) []Requirement {
+	reqs := []Requirement{itself(g.Objective)}
+	for _, q := range old {
+		if q.ID == objectiveID || changed && q.Origin == FromModel && !q.Confirmed {
+			continue
+		}
+		q.Result, q.Reason, q.JudgedBy, q.Evidence, q.SentBack = Unknown, "", "", nil, false
+		reqs = append(reqs, q)
+	}
+	if changed && g.Extraction != ExtractionNone {
+		g.Extraction, g.ExtractionNote = extractionOf(reqs), ""
+	}
+	return reqs
 }
 
 // waive takes one requirement out of acceptance, on the user's word.

@@ -176,6 +176,9 @@ var updateTool = stateTool{
 		if err != nil {
 			return "", err
 		}
+		if c.Run.Revision != g.Revision { // what it reports on is no longer what is wanted
+			return "", &session.ToolError{Message: "The user has revised the goal meanwhile. " + contract(g, reqs)}
+		}
 		g.UpdatedAt = c.Now
 		switch in.Action {
 		case "candidate":
@@ -192,7 +195,7 @@ var updateTool = stateTool{
 }
 
 func addEvidence(tx Tx, g Goal, reqs []Requirement, run session.RunID, in updateArgs) error {
-	ef, err := cited(tx, in.CallID, run)
+	ef, err := session.CitedCall(tx, in.CallID, run)
 	if err != nil {
 		return err
 	}
@@ -205,35 +208,6 @@ func addEvidence(tx Tx, g Goal, reqs []Requirement, run session.RunID, in update
 		}
 	}
 	return &session.ToolError{Message: fmt.Sprintf("There is no requirement %q.", in.RequirementID)}
-}
-
-// bookkeeping are the tools with which an agent speaks about its work. A call of them is no evidence of the work.
-var bookkeeping = map[string]bool{"create_goal": true, "get_goal": true, "update_goal": true, "submit_review": true}
-
-// cited finds the stored call that a reference names: an effect id, or the id of a call made in one of the runs.
-func cited(tx Tx, ref string, runs ...session.RunID) (session.Effect, error) {
-	for _, run := range runs {
-		effects, err := tx.EffectsOf(run)
-		if err != nil {
-			return session.Effect{}, err
-		}
-		for _, ef := range slices.Backward(effects) {
-			if bookkeeping[ef.Tool] {
-				continue // what the agent says about its work shows nothing of it
-			}
-			if string(ef.ID) == ref {
-				return ef, nil
-			}
-			it, err := tx.Item(ef.Item)
-			if err != nil {
-				return session.Effect{}, err
-			}
-			if it.Body.Tool.CallID == ref {
-				return ef, nil
-			}
-		}
-	}
-	return session.Effect{}, &session.ToolError{Message: fmt.Sprintf("%q names no stored call of this goal.", ref)}
 }
 
 type submission struct {
@@ -291,7 +265,7 @@ func submit(tx Tx, c session.CallContext, in submission, judge string) error {
 		}
 		q.Result, q.Reason, q.JudgedBy, q.Evidence = s.Result, s.Reason, judge, nil
 		for _, ref := range s.Evidence {
-			ef, err := cited(tx, ref, c.Run.ID, g.Run)
+			ef, err := session.CitedCall(tx, ref, c.Run.ID, g.Run)
 			if err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ type MomentCost struct {
 
 func requestMoment(r session.Request) Moment {
 	c := r.Cost()
-	return Moment{At: r.StartedAt, What: "request", Run: r.Run, Kind: r.Model, State: string(r.State), Input: r.Input, Output: r.Output,
+	return Moment{At: r.StartedAt, What: "request", Run: r.Run, Kind: r.Model, State: string(r.State), Title: string(r.Purpose), Input: r.Input, Output: r.Output,
 		CacheRead: r.Parts.CacheRead.Pointer(), CacheWrite: r.Parts.CacheWrite.Pointer(), Reasoning: r.Parts.Reasoning.Pointer(),
 		Cost: &MomentCost{c.Micros, c.Currency, c.Trust}}
 }

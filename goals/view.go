@@ -29,14 +29,28 @@ type View struct {
 	CanRetry       bool                `json:"canRetry"`
 	Feedback       string              `json:"feedback"` // what the last review found missing, or why the goal was revised
 	Requirements   []Requirement       `json:"requirements"`
+	Extraction     ExtractionView      `json:"extraction"`
 	Grants         []Grant             `json:"grants"` // what its own work may do without asking
-	Todo           []session.PlanEntry `json:"todo"`   // the plan of its session while it has not ended; it decides nothing
+	Todo           []session.PlanEntry `json:"todo"`   // its plan: an open item keeps it open, and nothing in it achieves it
 	Budget         *struct{}           `json:"budget"` // always null in this version: unlimited
 	Usage          UsageView           `json:"usage"`
 	ActiveSeconds  ActiveView          `json:"activeSeconds"`
 	CreatedAt      time.Time           `json:"createdAt"`
 	UpdatedAt      time.Time           `json:"updatedAt"`
 	History        []Moment            `json:"history,omitempty"`
+}
+
+// ExtractionView says whether requirements were read out of the objective.
+type ExtractionView struct {
+	State string `json:"state"` // "none", or how far it is
+	Note  string `json:"note,omitempty"`
+}
+
+func (g Goal) extraction() ExtractionView {
+	if g.Extraction == ExtractionNone {
+		return ExtractionView{State: "none"}
+	}
+	return ExtractionView{State: string(g.Extraction), Note: g.ExtractionNote}
 }
 
 // NextAction says who moves it and how.
@@ -204,7 +218,7 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 		reqs[i].Evidence = append([]string{}, reqs[i].Evidence...)
 	}
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Grants: []Grant{}, Todo: []session.PlanEntry{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
+		ReasonCode: g.ReasonCode, Reason: g.Reason, Requirements: reqs, Grants: []Grant{}, Todo: []session.PlanEntry{}, Extraction: g.extraction(), CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt}
 	if g.Status != Achieved {
 		v.Feedback = g.Feedback
 	}
@@ -212,13 +226,11 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 		grant.InForce = grant.Revision == g.Revision && !g.Status.Ended()
 		v.Grants = append(v.Grants, grant)
 	}
-	if !g.Status.Ended() {
-		plan, err := tx.PlanOf(g.Session)
-		if err != nil {
-			return View{}, err
-		}
-		v.Todo = append(v.Todo, plan...)
+	todo, err := tx.TodoOf(g.ID)
+	if err != nil {
+		return View{}, err
 	}
+	v.Todo = append(v.Todo, todo...)
 	runs := []session.Run{run}
 	open, err := tx.OpenRuns(g.Session)
 	if err != nil {
@@ -257,8 +269,8 @@ func viewGoal(tx Tx, g Goal, history bool) (View, error) {
 // brokenView is what can be said of a Goal of which a record cannot be used.
 func brokenView(g Goal, e *session.RecordError) View {
 	v := View{GoalID: g.ID, SessionID: g.Session, Revision: g.Revision, ControlVersion: g.ControlVersion, Objective: g.Objective, Status: g.Status,
-		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []session.PlanEntry{}, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended(),
-		Usage: viewUsage(nil)}
+		Requirements: []Requirement{}, Grants: []Grant{}, Todo: []session.PlanEntry{}, Extraction: g.extraction(), CreatedAt: g.CreatedAt,
+		UpdatedAt: g.UpdatedAt, CanEnd: !g.Status.Ended(), Usage: viewUsage(nil)}
 	v.wait(e.Code, e.Reason())
 	return v
 }

@@ -45,7 +45,8 @@ func (w Work) Setup(stx session.Tx, s session.Session, r session.Run) (session.S
 	if err != nil {
 		return session.Setup{}, err
 	}
-	return session.Setup{System: w.System(s) + "\n\n" + contract(g, reqs), Tools: w.Tools}, nil
+	before, err := question(in(stx), s, r, &g)
+	return session.Setup{System: w.System(s) + "\n\n" + contract(g, reqs), Tools: w.Tools, Before: before}, err
 }
 
 func load(tx Tx, id string) (Goal, []Requirement, error) {
@@ -77,6 +78,8 @@ func contract(g Goal, reqs []Requirement) string {
 		}
 		if r.Result == Waived {
 			b.WriteString(" [waived by the user]")
+		} else if r.Origin == FromModel && !r.Confirmed {
+			b.WriteString(" [read out of the objective, not confirmed by the user: the objective itself decides]")
 		}
 		b.WriteByte('\n')
 	}
@@ -98,31 +101,25 @@ func (Work) End(stx session.Tx, e *session.End) error {
 	if err != nil {
 		return err
 	}
-	f := Facts{Status: g.Status, Candidate: g.Candidate != "", Unknown: len(unknown) > 0}
-	progress := progressOf(effects)
-	f.Progress = progress != g.Progress
-	g.Progress = progress
-	g.IdleTurns++
-	if f.Progress {
-		g.IdleTurns = 0
+	f, err := facts(tx, &g, e, effects)
+	if err != nil {
+		return err
 	}
-	key := blockerOf(effects, e.Attempt.ID)
-	switch {
-	case key == "":
-		g.Blocker, g.BlockerTurns = "", 0
-	case key == g.Blocker:
-		g.BlockerTurns++
-	default:
-		g.Blocker, g.BlockerTurns = key, 1
-	}
-	f.Blocker, f.SameBlocker, f.IdleTurns = key != "", g.BlockerTurns >= blockerTurns, g.IdleTurns
+	f.Unknown = len(unknown) > 0
 	d := Next(f)
 	g.UpdatedAt = e.Now
 	switch d.Act {
 	case Continue:
 		e.Run.Phase = session.PhaseQueued
+		err = g.refuse(tx, f)
+		if err != nil {
+			return err
+		}
 	case Verify:
 		return startReview(tx, g, e.Run, e.Now, e.NewID)
+	case Wait:
+		e.Run.Phase, e.Run.ReasonCode, e.Run.Reason = session.PhaseWaiting, d.Code, ""
+		e.Run.RetryAt, e.Run.RetryWait = e.Now.Add(liveWait), liveWait
 	case Block:
 		g.Status, g.ReasonCode, g.Reason = Blocked, d.Code, g.Blocker
 		g.ControlVersion++
@@ -133,8 +130,88 @@ func (Work) End(stx session.Tx, e *session.End) error {
 	return tx.UpdateGoal(g, e.Now)
 }
 
+// liveWait is how long a Goal waits for a command before the model looks again: one that serves something never ends.
+const liveWait = 30 * time.Minute
+
+// facts gathers what Next looks at, and counts turns.
+func facts(tx Tx, g *Goal, e *session.End, effects []session.Effect) (Facts, error) {
+	t, err := todoOf(tx, g.ID)
+	if err != nil {
+		return Facts{}, err
+	}
+	live, err := session.LiveCommands(tx, g.Session, e.Run.ID)
+	if err != nil {
+		return Facts{}, err
+	}
+	progress := progressOf(effects)
+	f := Facts{Status: g.Status, Asked: g.Candidate == userAsked, Candidate: g.Candidate != "", TodoOpen: len(t.open) > 0,
+		TodoDone: t.done && t.digest != g.TodoSeen, Workable: t.workable, Live: live > 0, Progress: progress != g.Progress}
+	f.Reviewed = g.Reviewed == progress && g.Reviews >= maxReviews
+	switch g.Progress = progress; {
+	case f.Progress:
+		g.IdleTurns = 0
+	case !f.Live: // who waits is not idle
+		g.IdleTurns++
+	}
+	key := blockerOf(effects, e.Attempt.ID)
+	switch {
+	case key == "":
+		g.Blocker, g.BlockerTurns = "", 0
+	case sameWords(key, g.Blocker):
+		g.BlockerTurns++
+	default:
+		g.Blocker, g.BlockerTurns = key, 1
+	}
+	f.Blocker, f.SameBlocker, f.IdleTurns = key != "", g.BlockerTurns >= blockerTurns, g.IdleTurns
+	return f, nil
+}
+
+// sameWords compares what a worker says without regard to spaces and capitals.
+func sameWords(a, b string) bool {
+	return strings.EqualFold(strings.Join(strings.Fields(a), " "), strings.Join(strings.Fields(b), " "))
+}
+
+// refuse says why what was offered is not reviewed, to the worker and to the user. The offer stands until that is settled, unless it is the
+// result itself that has to change.
+func (g *Goal) refuse(tx Tx, f Facts) error {
+	if !f.Candidate && !f.TodoDone {
+		return nil
+	}
+	var why []string
+	if f.TodoOpen {
+		t, err := todoOf(tx, g.ID)
+		if err != nil {
+			return err
+		}
+		why = append(why, t.refusal())
+		g.ReasonCode = session.CodeTodoOpen
+	}
+	if f.Unknown {
+		why = append(why, "- the outcome of an operation is unknown and not settled")
+		g.ReasonCode = session.CodeOutcomeUnknown
+	}
+	if f.Reviewed {
+		why = append(why, "- nothing has changed since the last review refused the result; change it before it is offered again")
+		g.Candidate, g.ReasonCode = "", session.CodeUnmet
+		for line := range strings.SplitSeq(g.Feedback, "\n") { // what that review said stays
+			if line != "" && !slices.Contains(why, line) {
+				why = append(why, line)
+			}
+		}
+	}
+	if len(why) > 0 {
+		g.Feedback = strings.Join(why, "\n")
+	}
+	return nil
+}
+
 // startReview makes the goal's run wait for an independent review.
 func startReview(tx Tx, g Goal, run *session.Run, now time.Time, newID func() string) error {
+	t, err := todoOf(tx, g.ID)
+	if err != nil {
+		return err
+	}
+	g.TodoSeen, g.ReasonCode = t.digest, session.CodeNone
 	run.Phase, run.ReasonCode = session.PhaseWaiting, session.CodeVerifying
 	review := session.Run{ID: session.RunID(newID()), Session: g.Session, Kind: session.RunVerification, Desired: session.DesiredRun,
 		Phase: session.PhaseQueued, ControlVersion: g.ControlVersion, Goal: g.ID, Revision: g.Revision, CreatedAt: now, Profile: run.Profile, Client: run.Client}
@@ -148,7 +225,7 @@ func startReview(tx Tx, g Goal, run *session.Run, now time.Time, newID func() st
 func progressOf(effects []session.Effect) string {
 	var seen []string
 	for _, ef := range effects {
-		if ef.Fact == session.FactCompleted && ef.Tool != "get_goal" && ef.Tool != "update_goal" {
+		if ef.Fact == session.FactCompleted && !session.Bookkeeping[ef.Tool] {
 			seen = append(seen, ef.Tool+ef.ArgsDigest+ef.ResultDigest)
 		}
 	}

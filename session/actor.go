@@ -246,6 +246,10 @@ func (a *actor) look(tx Tx, s Session, runs []Run, moved map[RunID]bool) (there 
 			var code Code
 			code, err = a.e.HeldBack(tx, s, r)
 			moved[r.ID] = code == CodeNone
+		case r.ReasonCode == CodeCommandRuns:
+			var live int
+			live, err = LiveCommands(tx, s.ID, r.ID)
+			moved[r.ID] = live == 0
 		case r.ReasonCode == CodeEnvironment:
 			moved[r.ID] = r.Profile.Or(s.Profile).Fits(a.e.Here())
 		case r.ReasonCode == CodeWorkspaceChanged, r.ReasonCode == CodeDirectoryMissing:
@@ -264,7 +268,7 @@ func (a *actor) wasThere(id RunID) bool { return !a.started || a.inherited[id] }
 // due is when the first of the waits for a time ends.
 func (a *actor) due(runs []Run) (due time.Time) {
 	for _, r := range runs {
-		if r.Desired != DesiredRun || r.Phase != PhaseWaiting || r.ReasonCode != CodeModelRetry {
+		if r.Desired != DesiredRun || r.Phase != PhaseWaiting || !Timed(r.ReasonCode) {
 			continue
 		}
 		left := a.left(r)
@@ -282,8 +286,8 @@ func (a *actor) ready(r Run, recheck, moved, answered bool) bool {
 		return a.inherited[r.ID] && moved
 	case r.Phase == PhaseQueued, r.Phase == PhaseWorking:
 		return true
-	case r.ReasonCode == CodeModelRetry:
-		return a.left(r) <= 0
+	case Timed(r.ReasonCode):
+		return a.left(r) <= 0 || moved
 	case r.ReasonCode == CodeApproval:
 		return answered || a.inherited[r.ID]
 	case r.ReasonCode == CodeVerifying:
@@ -296,7 +300,7 @@ func (a *actor) ready(r Run, recheck, moved, answered bool) bool {
 func (a *actor) execute(r Run) error {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	defer cancel(nil)
-	t := &turn{a: a, e: a.e, run: r, nudge: make(chan struct{}, 1), pulse: newPulse()}
+	t := &turn{a: a, e: a.e, run: r, began: r.Revision, nudge: make(chan struct{}, 1), pulse: newPulse()}
 	errs := make(chan error, 1)
 	go func() { errs <- t.main(ctx) }() // received below, always
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -363,7 +367,7 @@ func (a *actor) control(t *turn, cancel context.CancelCauseFunc) error {
 	if place.Act == PlaceHandOver {
 		t.handing.Store(&place)
 	}
-	t.yield.Store(prompts && t.run.Kind != RunPrompt)
+	t.yield.Store(prompts && t.run.Kind != RunPrompt || run.Revision != t.began) // what was revised is gone about anew
 	t.poke()
 	return nil
 }

@@ -118,6 +118,27 @@ func (c *call) startBackground(tx Tx, now time.Time) error {
 	return tx.InsertBackground(b)
 }
 
+// LiveCommands counts the background commands that a run has started and that have no recorded end.
+func LiveCommands(tx Tx, id SessionID, run RunID) (n int, err error) {
+	all, err := tx.Backgrounds(id)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range all {
+		if b.State != BackgroundRunning || b.Desired == DesiredStopped {
+			continue
+		}
+		ef, err := tx.Effect(b.Effect)
+		if err != nil {
+			return 0, err
+		}
+		if ef.Run == run {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // settleStart records a command whose start came to nothing, or to nothing that can be known: the call's own result says so.
 func settleStart(tx Tx, ef Effect, f Finding, now time.Time) error {
 	ref := ef.Plan.Background

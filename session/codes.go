@@ -23,6 +23,8 @@ const (
 	CodeOtherHost        Code = "other_host"
 	CodeVerifying        Code = "verifying"
 	CodeUnmet            Code = "requirements_unmet"
+	CodeTodoOpen         Code = "todo_open"
+	CodeCommandRuns      Code = "command_runs"
 	CodeNoProgress       Code = "no_progress"
 	CodeBlocked          Code = "blocked_by_agent"
 	CodeUnreadable       Code = "unreadable"
@@ -64,6 +66,8 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeOtherHost:        {"The work belongs to a process on another machine.", "user", []string{"takeover"}},
 	CodeVerifying:        {"An independent review of the result is running.", "agent", []string{"pause", "end"}},
 	CodeUnmet:            {"The last review found requirements that are not met.", "agent", []string{"pause", "end", "verify"}},
+	CodeTodoOpen:         {"The agent offered a result while items of its todo are open.", "agent", []string{"pause", "end", "verify"}},
+	CodeCommandRuns:      {"It waits for a command that runs in the background; it goes on when that ends.", "holdfast", []string{"retry", "pause", "end"}},
 	CodeNoProgress:       {"Several turns in a row changed nothing.", "user", []string{"retry", "revise", "end"}},
 	CodeBlocked:          {"The agent reported the same obstacle several turns in a row.", "user", []string{"retry", "revise", "end"}},
 	CodeOutcomeUnknown:   {"The outcome of a call is unknown; until you settle it, everything but reading asks first.", "user", []string{"settle"}},

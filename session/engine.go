@@ -68,6 +68,7 @@ type Setup struct {
 	CodeTools []Tool // only for calls that code plans
 	Thread    string
 	Reviewer  bool
+	Before    *Enquiry // asked before the attempt's first step; nil for nothing
 }
 
 // StateTool is a tool whose whole effect is a change of the store: it is applied and settled in one transaction.

@@ -62,8 +62,8 @@ type ModelRequest struct {
 	// Conversation names the conversation whose requests begin alike, for endpoints that look for the beginning in a cache by name. It
 	// says nothing of the session to anybody else; "" for a request that stands alone.
 	Conversation string
-	Cwd      string // the session's directory
-	Faults   int    // requests for the same answer that failed, in a row
+	Cwd          string // the session's directory
+	Faults       int    // requests for the same answer that failed, in a row
 }
 
 // Delta is a fragment of a streaming answer. Exactly one of the fields is set.

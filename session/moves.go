@@ -53,7 +53,7 @@ func stepOf(r Run, approvals []Approval, effects []Effect) step {
 		return stepGoes
 	case r.Phase == PhaseWorking && asks && !busy:
 		return stepHolds
-	case r.Phase == PhaseWorking, r.ReasonCode == CodeModelRetry:
+	case r.Phase == PhaseWorking, Timed(r.ReasonCode):
 		return stepGoes
 	case r.ReasonCode == CodeApproval && !asks:
 		return stepGoes

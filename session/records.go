@@ -446,6 +446,8 @@ type Purpose string
 const (
 	PurposeAnswer     Purpose = ""           // the next answer of a turn
 	PurposeCompaction Purpose = "compaction" // a summary of what was said; nothing of it is chat
+	// PurposeRequirements asks what an objective demands; nothing of it is chat.
+	PurposeRequirements Purpose = "requirements"
 )
 
 // Client is who a process works for.

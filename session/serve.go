@@ -196,13 +196,13 @@ func (e *Engine) lineUp(tx Tx, id SessionID) (starts bool, err error) {
 		switch {
 		case err != nil:
 			return false, err
-		case code != CodeNone && (r.Phase != PhaseWaiting || r.ReasonCode == CodeModelRetry):
+		case code != CodeNone && (r.Phase != PhaseWaiting || Timed(r.ReasonCode)):
 			r.Phase, r.ReasonCode, r.Reason = PhaseWaiting, code, Diagnostics[code].Sentence
 			if err := tx.UpdateRun(r, now); err != nil {
 				return false, err
 			}
 		case code != CodeNone, r.ReasonCode == CodeVerifying:
-		case r.ReasonCode == CodeModelRetry:
+		case Timed(r.ReasonCode):
 			starts = true // it has a time
 		default:
 			line = append(line, r)

@@ -79,7 +79,7 @@ func (t *turn) placing(tx Tx, run Run) (p placing, err error) {
 	}
 	p.code, _ = Waiting(places, p.mine)
 	// What waits for something else says so until it is looked at again, unless that is over: an answer is there, a time has come.
-	p.shown = run.Phase == PhaseWaiting && run.ReasonCode != CodeApproval && run.ReasonCode != CodeModelRetry ||
+	p.shown = run.Phase == PhaseWaiting && run.ReasonCode != CodeApproval && !Timed(run.ReasonCode) ||
 		run.Phase == PhaseQueued && run.ReasonCode == p.code
 	return p, nil
 }

@@ -217,6 +217,11 @@ type Tx interface {
 	// PlanOf returns the plan of a session, empty without one, and PutPlan replaces it and announces that.
 	PlanOf(SessionID) ([]PlanEntry, error)
 	PutPlan(SessionID, []PlanEntry, time.Time) error
+	// TodoOf returns the plan of a Goal, and PutTodo replaces it and announces that.
+	TodoOf(goal string) ([]PlanEntry, error)
+	PutTodo(goal string, s SessionID, plan []PlanEntry, now time.Time) error
+	// ShownPlan is what a client of the session sees: the last written one of its own plan and that of its open Goal.
+	ShownPlan(SessionID) ([]PlanEntry, error)
 
 	InsertRequest(Request) error
 	UpdateRequest(Request) error

@@ -10,6 +10,9 @@ import (
 // is longer than its length. From then on the machine's own running time counts, which goes on while it sleeps and which nobody sets: a clock
 // that is put forward makes no wait shorter, and one that is put back none longer.
 
+// Timed tells whether a wait for this ends by itself at its time.
+func Timed(c Code) bool { return c == CodeModelRetry || c == CodeCommandRuns }
+
 // clockCheck is how often a wait looks at the time, which may have passed while the machine slept.
 const clockCheck = 15 * time.Second
 
@@ -42,7 +45,7 @@ func (a *actor) left(r Run) time.Duration {
 // believe the clock.
 func (a *actor) restate(runs []Run) {
 	for i, r := range runs {
-		if r.Desired != DesiredRun || r.Phase != PhaseWaiting || r.ReasonCode != CodeModelRetry || r.RetryWait <= 0 {
+		if r.Desired != DesiredRun || r.Phase != PhaseWaiting || !Timed(r.ReasonCode) || r.RetryWait <= 0 {
 			continue
 		}
 		left, now := a.left(r), a.e.Now()

@@ -15,6 +15,7 @@ type turn struct {
 	a     *actor
 	e     *Engine
 	run   Run
+	began int64 // the revision of the run when it was picked
 	att   Attempt
 	sess  Session
 	setup Setup
@@ -125,6 +126,9 @@ var errEnded = errors.New("the attempt has ended")
 func (t *turn) work(ctx context.Context) (Finish, error) {
 	if in := compactionInput(t.run); in != nil {
 		return t.byHand(ctx, in)
+	}
+	if err := t.before(ctx); err != nil {
+		return "", err
 	}
 	for {
 		if err := t.calls(ctx); errors.Is(err, errHand) {

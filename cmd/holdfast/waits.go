@@ -60,7 +60,7 @@ func waits(ctx context.Context, st session.Store, svc *goals.Service, alive map[
 			if g.Status.Ended() || g.Status == goals.Active && g.Phase != "waiting" {
 				continue
 			}
-			if g.ReasonCode == session.CodeApproval || g.ReasonCode == session.CodeModelRetry {
+			if g.ReasonCode == session.CodeApproval || session.Timed(g.ReasonCode) {
 				continue // asked about below; goes on by itself
 			}
 			s, err := tx.Session(g.SessionID)

@@ -28,6 +28,7 @@ type Server struct {
 	mu       sync.Mutex
 	closed   bool
 	thinks   bool
+	extracts bool
 	listing  Listing
 	cache    *cache
 	running  sync.WaitGroup
@@ -66,6 +67,22 @@ func (s *Server) Think() *Server {
 	defer s.mu.Unlock()
 	s.thinks = true
 	return s
+}
+
+// Extract lets the handler answer requests for the requirements of an objective. Unless it is called they are answered with an empty list and do
+// not appear among Requests, so that a script begins with its first turn.
+func (s *Server) Extract() *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.extracts = true
+	return s
+}
+
+// aside answers what a script does not want to see.
+func (s *Server) aside(r Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.extracts && len(r.Tools) == 1 && r.Tools[0].Name == "submit_requirements"
 }
 
 // Families are the model families that the server plays.
@@ -170,6 +187,12 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, wire wire, par
 	}
 	req, err := parse(body)
 	req.Header, req.Path = r.Header.Clone(), r.URL.Path
+	if err == nil && s.aside(req) {
+		none := Calls(Call{ID: "call_requirements", Name: "submit_requirements", Args: `{"requirements":[]}`})
+		none.Usage = &Usage{}
+		(&player{wire: wire, w: w, ctx: r.Context(), req: req, reply: none}).play()
+		return
+	}
 	req = s.log(req, err)
 	if err != nil {
 		var bad *refusal

@@ -30,6 +30,7 @@ var Points = []string{
 	"owner.released",
 	"owner.takeover",
 	"prompt.accepted",
+	"question.answered",
 	"queue.joined",
 	"recovery.decided",
 	"recovery.set",

@@ -57,6 +57,7 @@ var eraseRows = []string{
 	`DELETE FROM undos WHERE session = ?1`,
 	`DELETE FROM effects WHERE session = ?1`,
 	`DELETE FROM requirements WHERE goal IN (SELECT id FROM goals WHERE session = ?1)`,
+	`DELETE FROM todos WHERE goal IN (SELECT id FROM goals WHERE session = ?1)`,
 	`DELETE FROM goals WHERE session = ?1`,
 	`DELETE FROM requests WHERE session = ?1`,
 	`DELETE FROM attempts WHERE run IN (SELECT id FROM runs WHERE session = ?1)`,

@@ -9,13 +9,13 @@ import (
 
 var _ goals.Tx = (*Tx)(nil)
 
-const insertGoal = `INSERT INTO goals (id, session, run, revision, control_version, objective, status, grants, idempotency_key, created_at, updated_at)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertGoal = `INSERT INTO goals (id, session, run, revision, control_version, objective, status, grants, idempotency_key, extraction, created_at, updated_at)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertGoal stores a new Goal and announces it.
 func (t *Tx) InsertGoal(g goals.Goal) error {
 	if _, err := t.exec("insert goal", insertGoal, g.ID, g.Session, g.Run, g.Revision, g.ControlVersion, g.Objective, g.Status, enc(t, append([]goals.Grant{}, g.Grants...)),
-		g.IdempotencyKey, ms(g.CreatedAt), ms(g.UpdatedAt)); err != nil {
+		g.IdempotencyKey, g.Extraction, ms(g.CreatedAt), ms(g.UpdatedAt)); err != nil {
 		return err
 	}
 	_, err := t.Announce(g.Session, session.EventGoal, g.ID, g.CreatedAt)
@@ -23,13 +23,14 @@ func (t *Tx) InsertGoal(g goals.Goal) error {
 }
 
 const updateGoal = `UPDATE goals SET revision = ?, control_version = ?, objective = ?, status = ?, reason_code = ?, reason = ?, candidate = ?,
-	blocker = ?, blocker_turns = ?, idle_turns = ?, progress = ?, feedback = ?, cancel_command = ?, updated_at = ?, ended_at = ?
+	blocker = ?, blocker_turns = ?, idle_turns = ?, progress = ?, reviewed = ?, reviews = ?, todo_seen = ?, feedback = ?, cancel_command = ?,
+	extraction = ?, extraction_note = ?, updated_at = ?, ended_at = ?
 	WHERE id = ? AND status NOT IN ('achieved', 'cancelled')`
 
 // UpdateGoal writes a Goal that has not ended and announces it.
 func (t *Tx) UpdateGoal(g goals.Goal, now time.Time) error {
 	if err := t.one("update goal", updateGoal, g.Revision, g.ControlVersion, g.Objective, g.Status, g.ReasonCode, g.Reason, g.Candidate, g.Blocker,
-		g.BlockerTurns, g.IdleTurns, g.Progress, g.Feedback, g.CancelCommand, ms(g.UpdatedAt), ms(g.EndedAt), g.ID); err != nil {
+		g.BlockerTurns, g.IdleTurns, g.Progress, g.Reviewed, g.Reviews, g.TodoSeen, g.Feedback, g.CancelCommand, g.Extraction, g.ExtractionNote, ms(g.UpdatedAt), ms(g.EndedAt), g.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(g.Session, session.EventGoal, g.ID, now)
@@ -37,13 +38,13 @@ func (t *Tx) UpdateGoal(g goals.Goal, now time.Time) error {
 }
 
 const goalColumns = `SELECT id, session, run, revision, control_version, objective, status, reason_code, reason, candidate, blocker, blocker_turns,
-	idle_turns, progress, feedback, cancel_command, grants, idempotency_key, created_at, updated_at, ended_at FROM goals`
+	idle_turns, progress, reviewed, reviews, todo_seen, feedback, cancel_command, extraction, extraction_note, grants, idempotency_key, created_at, updated_at, ended_at FROM goals`
 
 func scanGoal(r scanner) (g goals.Goal, err error) {
 	var grants string
 	var created, updated, ended int64
 	if err = r.Scan(&g.ID, &g.Session, &g.Run, &g.Revision, &g.ControlVersion, &g.Objective, &g.Status, &g.ReasonCode, &g.Reason, &g.Candidate, &g.Blocker,
-		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Feedback, &g.CancelCommand, &grants, &g.IdempotencyKey, &created, &updated, &ended); err == nil {
+		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Reviewed, &g.Reviews, &g.TodoSeen, &g.Feedback, &g.CancelCommand, &g.Extraction, &g.ExtractionNote, &grants, &g.IdempotencyKey, &created, &updated, &ended); err == nil {
 		g.Broken = valid(dec(grants, &g.Grants), knownGoal(g.Status))
 	}
 	g.CreatedAt, g.UpdatedAt, g.EndedAt = at(created), at(updated), at(ended)
@@ -82,30 +83,30 @@ func (t *Tx) AllGoals(status goals.Status, updated time.Time, id string, limit i
 	return list(t, "list all goals", scanGoal, goalColumns+goalPage, status, ms(updated), id, limit)
 }
 
-const putRequirement = `INSERT INTO requirements (goal, revision, id, ord, kind, text, command, path, pattern, result, reason, evidence, judged_by)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+const putRequirement = `INSERT INTO requirements (goal, revision, id, ord, kind, text, command, path, pattern, result, reason, evidence, judged_by, origin, confirmed,
+	sent_back) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (goal, revision, id) DO UPDATE SET result = excluded.result, reason = excluded.reason, evidence = excluded.evidence,
-	judged_by = excluded.judged_by`
+	judged_by = excluded.judged_by, confirmed = excluded.confirmed, sent_back = excluded.sent_back`
 
-// PutRequirements stores the requirements of a revision; of those that exist only the judgement changes.
+// PutRequirements stores the requirements of a revision; of those that exist only the judgement changes, and whether they are confirmed.
 func (t *Tx) PutRequirements(goal string, revision int64, reqs []goals.Requirement) error {
 	for i, q := range reqs {
 		if _, err := t.exec("store requirement", putRequirement, goal, revision, q.ID, i, q.Kind, q.Text, q.Command, q.Path, q.Pattern, q.Result, q.Reason,
-			enc(t, append([]string{}, q.Evidence...)), q.JudgedBy); err != nil {
+			enc(t, append([]string{}, q.Evidence...)), q.JudgedBy, q.Origin, q.Confirmed, q.SentBack); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-const requirementsOf = `SELECT id, kind, text, command, path, pattern, result, reason, evidence, judged_by FROM requirements
+const requirementsOf = `SELECT id, kind, text, command, path, pattern, result, reason, evidence, judged_by, origin, confirmed, sent_back FROM requirements
 	WHERE goal = ? AND revision = ? ORDER BY ord`
 
 // Requirements lists the requirements of a revision.
 func (t *Tx) Requirements(goal string, revision int64) ([]goals.Requirement, error) {
 	return list(t, "list requirements", func(r scanner) (q goals.Requirement, err error) {
 		var evidence string
-		if err = r.Scan(&q.ID, &q.Kind, &q.Text, &q.Command, &q.Path, &q.Pattern, &q.Result, &q.Reason, &evidence, &q.JudgedBy); err == nil {
+		if err = r.Scan(&q.ID, &q.Kind, &q.Text, &q.Command, &q.Path, &q.Pattern, &q.Result, &q.Reason, &evidence, &q.JudgedBy, &q.Origin, &q.Confirmed, &q.SentBack); err == nil {
 			err = malformed("requirement "+q.ID, dec(evidence, &q.Evidence))
 		}
 		return q, err

@@ -21,6 +21,7 @@ var _ session.StateTool = todoTool{}
 const (
 	maxPlan       = 100
 	maxEntryRunes = 500
+	maxEvidence   = 20
 )
 
 type todoArgs struct {
@@ -30,10 +31,12 @@ type todoArgs struct {
 func (todoTool) Spec() session.ToolSpec {
 	return spec("update_todo", "Write down the plan for work of several steps, and keep it true as you go: the user sees it. Give the whole list each time, it "+
 		"replaces the one before; an empty list takes it away. Keep the id of an entry that stays. At most one entry should be in_progress. "+
-		"It is a plan, not a result: it does not finish a goal.",
+		"It is a plan, not a result: it does not finish a goal, and a goal is not finished while an entry of its plan is open.",
 		`{"type":"object","properties":{"entries":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string",`+
 			`"description":"Leave it out for a new entry."},"content":{"type":"string"},"priority":{"type":"string","enum":["high","medium","low"]},`+
-			`"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["content","status"],"additionalProperties":false}}},"required":["entries"],"additionalProperties":false}`)
+			`"status":{"type":"string","enum":["pending","in_progress","completed"]},"optional":{"type":"boolean","description":"The goal does not need it."},`+
+			`"blocked":{"type":"boolean","description":"Nothing can be done about it for now."},"evidence":{"type":"array","items":{"type":"string"},`+
+			`"description":"Ids of your calls that show it."}},"required":["content","status"],"additionalProperties":false}}},"required":["entries"],"additionalProperties":false}`)
 }
 
 func (todoTool) Class() session.Class { return session.ReadOnly } // outside the store nothing changes
@@ -80,6 +83,8 @@ func todoEntries(args json.RawMessage) (in todoArgs, err error) {
 			return in, failf("The status of entry %d must be one of %s.", i+1, strings.Join(session.PlanStatuses, ", "))
 		case len(e.ID) > 64:
 			return in, failf("The id of entry %d is too long. Leave it out for a new entry.", i+1)
+		case len(e.Evidence) > maxEvidence:
+			return in, failf("Entry %d names more than %d calls as evidence. Name the ones that show it.", i+1, maxEvidence)
 		case e.ID != "" && seen[e.ID]:
 			return in, failf("Two entries have the id %q. Each has its own.", e.ID)
 		}
@@ -98,12 +103,26 @@ func (todoTool) Apply(tx session.Tx, c session.CallContext, args []byte) (sessio
 	if err != nil {
 		return session.Output{}, err
 	}
-	old, err := tx.PlanOf(c.Session.ID)
+	goal := c.Run.Kind == session.RunGoal
+	var old []session.PlanEntry
+	if goal {
+		old, err = tx.TodoOf(c.Run.Goal)
+	} else {
+		old, err = tx.PlanOf(c.Session.ID)
+	}
 	if err != nil {
 		return session.Output{}, err
 	}
 	in.Entries = withIDs(in.Entries, old)
-	if err := tx.PutPlan(c.Session.ID, in.Entries, c.Now); err != nil {
+	if err := withEvidence(tx, in.Entries, old, c.Run.ID); err != nil {
+		return session.Output{}, err
+	}
+	if goal {
+		err = tx.PutTodo(c.Run.Goal, c.Session.ID, in.Entries, c.Now)
+	} else {
+		err = tx.PutPlan(c.Session.ID, in.Entries, c.Now)
+	}
+	if err != nil {
 		return session.Output{}, err
 	}
 	if len(in.Entries) == 0 {
@@ -138,4 +157,28 @@ func withIDs(entries, old []session.PlanEntry) []session.PlanEntry {
 		used[entries[i].ID] = true
 	}
 	return entries
+}
+
+// withEvidence puts the ids of stored calls in place of the references. What an entry had stays, also when the model does not repeat it.
+func withEvidence(tx session.Tx, entries, old []session.PlanEntry, run session.RunID) error {
+	for i, e := range entries {
+		var kept []string
+		if at := slices.IndexFunc(old, func(o session.PlanEntry) bool { return o.ID == e.ID }); at >= 0 {
+			kept = slices.Clone(old[at].Evidence)
+		}
+		for _, ref := range e.Evidence {
+			if slices.Contains(kept, ref) {
+				continue
+			}
+			ef, err := session.CitedCall(tx, ref, run)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(kept, string(ef.ID)) {
+				kept = append(kept, string(ef.ID))
+			}
+		}
+		entries[i].Evidence = kept[max(0, len(kept)-maxEvidence):]
+	}
+	return nil
 }

@@ -211,8 +211,8 @@ func runUpdateGoal(ctx context.Context, c call, a updateGoal) (changedGoal, erro
 	if err := a.named(); err != nil {
 		return changedGoal{}, err
 	}
-	if a.Action == "waive" && !c.s.o.Authority.allows(AuthorityFull) {
-		return changedGoal{}, &authorityError{what: "the action waive", needs: AuthorityFull, has: c.s.o.Authority}
+	if (a.Action == "waive" || a.Action == "confirm") && !c.s.o.Authority.allows(AuthorityFull) {
+		return changedGoal{}, &authorityError{what: "the action " + string(a.Action), needs: AuthorityFull, has: c.s.o.Authority}
 	}
 	v, err := c.Goals.Update(ctx, goals.UpdateParams{Goal: a.GoalID, Session: a.SessionID, Action: string(a.Action), Expected: a.Expected,
 		Objective: a.Objective, Requirements: requirements(a.Requirements), RequirementID: a.RequirementID, Reason: a.Reason,

@@ -1,0 +1,2 @@
+-- The number is taken by another change; nothing is done here.
+SELECT 1;
