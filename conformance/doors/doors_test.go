@@ -32,9 +32,8 @@ func (a act) params() object {
 	case "create", "replace", "again", "second":
 		p["sessionId"], p["objective"] = a.session, a.objective
 		p["requirements"] = []any{object{"id": "r1", "kind": "semantic", "text": "it reads well"}}
-		if p["replace"] = a.name == "replace"; a.keyed() {
-			p["idempotencyKey"] = "key of " + a.session
-		}
+		p["replace"] = a.name == "replace"
+		put("idempotencyKey", a.key())
 	default:
 		p["goalId"], p["action"] = a.goal, a.name
 		put("objective", a.objective)
@@ -49,6 +48,17 @@ func (a act) params() object {
 
 func (a act) creates() bool { return a.keyed() || a.name == "replace" || a.name == "second" }
 func (a act) keyed() bool   { return a.name == "create" || a.name == "again" }
+
+// key is an act's idempotency key, so that a double click is one.
+func (a act) key() string {
+	switch {
+	case a.keyed():
+		return "key of " + a.session
+	case a.name == "replace":
+		return "key of what comes behind " + a.goal
+	}
+	return ""
+}
 
 // door is one way to a goal. do does an act; lacks names those that it leaves out on purpose. look reads a goal, or is nil.
 type door struct {
@@ -169,30 +179,38 @@ func refusedWords(text string) bool {
 	return false
 }
 
+// line is an act as a command line.
+func (a act) line() []string {
+	args := []string{"goals", a.name, a.goal}
+	switch {
+	case a.creates():
+		args = []string{"goals", "create", a.objective, "--session", a.session, "--require", "it reads well"}
+		if a.name == "replace" {
+			args = append(args, "--replace")
+		}
+		if a.key() != "" {
+			args = append(args, "--idempotency-key", a.key())
+		}
+	case a.name == "cancel":
+		args = []string{"stop", a.session}
+	case a.name == "waive":
+		args = append(args, a.requirement)
+	}
+	if a.name == "revise" {
+		args = append(args, "--objective", a.objective)
+	}
+	if a.reason != "" && !a.creates() {
+		args = append(args, "--reason", a.reason)
+	}
+	if a.expected > 0 {
+		args = append(args, "--expect", fmt.Sprint(a.expected))
+	}
+	return append(args, "--json")
+}
+
 var byCommand = door{name: "holdfast goals",
 	do: func(s *scene, a act) *refusal {
-		args := []string{"goals", a.name, a.goal}
-		switch {
-		case a.creates():
-			args = []string{"goals", "create", a.objective, "--session", a.session, "--require", "it reads well"}
-			if a.name == "replace" {
-				args = append(args, "--replace")
-			} else if a.keyed() {
-				args = append(args, "--idempotency-key", "key of "+a.session)
-			}
-		case a.name == "waive":
-			args = append(args, a.requirement)
-		}
-		if a.name == "revise" {
-			args = append(args, "--objective", a.objective)
-		}
-		if a.reason != "" && !a.creates() {
-			args = append(args, "--reason", a.reason)
-		}
-		if a.expected > 0 {
-			args = append(args, "--expect", fmt.Sprint(a.expected))
-		}
-		out, errs, code := s.cli(append(args, "--json")...)
+		out, errs, code := s.cli(a.line()...)
 		if code != 0 {
 			return &refusal{fmt.Sprint(code), strings.TrimSpace(errs)}
 		}

@@ -242,7 +242,7 @@ func TestDoors_EveryListing(t *testing.T) {
 	other, g := s.begin(1, "active"), s.begin(2, "active")
 	ids := []string{g.GoalID}
 	for i := range 2 {
-		if r := byTool.do(s, act{name: "replace", session: g.SessionID, objective: fmt.Sprint("Next ", i)}); r != nil {
+		if r := byTool.do(s, act{name: "replace", session: g.SessionID, goal: ids[i], objective: fmt.Sprint("Next ", i)}); r != nil {
 			t.Fatal(r)
 		}
 		ids = append(ids, s.goalOf(g.SessionID).GoalID)

@@ -142,6 +142,12 @@ func tool(t testing.TB, c *harness.Agent, name string, args object) (json.RawMes
 	if e != nil {
 		return nil, &refusal{"error", e.Error()}
 	}
+	return result(t, raw)
+}
+
+// result is the structured content of a tool's answer, or why it refused.
+func result(t testing.TB, raw json.RawMessage) (json.RawMessage, *refusal) {
+	t.Helper()
 	var r struct {
 		StructuredContent json.RawMessage
 		IsError           bool
