@@ -86,6 +86,7 @@ type Agent struct {
 	forms       bool                               // the client shows forms
 	notices     bool                               // the client shows notices
 	compactions bool                               // the client shows compactions as such
+	panel       panel                              // where the client looks for goal snapshots
 	buffers     bool                               // the client gives the text of files in its editor
 	untold      map[session.SessionID][]string     // what the client was not told yet
 	held        *heldStore                         // why the store is not open yet
@@ -226,6 +227,10 @@ func init() {
 		"_holdfast/create_goal": (*Agent).createGoal,
 		"_holdfast/get_goal":    (*Agent).getGoal,
 		"_holdfast/update_goal": (*Agent).updateGoal,
+		"list_goals":            (*Agent).listGoals,
+		"_holdfast/list_goals":  (*Agent).listGoals,
+		panelMethod:             (*Agent).panelGoal,
+		steeringMethod:          (*Agent).steering,
 	}
 }
 

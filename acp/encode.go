@@ -10,7 +10,6 @@ import (
 
 	"holdfast/acp/rpc"
 	v1 "holdfast/acp/v1"
-	"holdfast/goals"
 	"holdfast/internal/fault"
 	"holdfast/session"
 )
@@ -224,12 +223,8 @@ func titleUpdate(s session.Session) update {
 	return update{SessionInfoUpdate: &v1.SessionInfoUpdate{Title: &s.Title, UpdatedAt: new(s.UpdatedAt.Format(time.RFC3339))}}
 }
 
-func goalUpdate(v goals.View) update {
-	return update{SessionInfoUpdate: &v1.SessionInfoUpdate{Meta: v1.Meta{"holdfast": map[string]any{"goal": v}}}}
-}
-
 func commandsUpdate() update {
-	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or help, status, pause, resume, revise, end, verify, retry"}}
+	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or help, status, list, pause, resume, revise, waive, end, verify, retry, redo"}}
 	turn := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or nothing for the last one"}}
 	step := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or u1, u2, … to take an undo back"}}
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{
@@ -273,6 +268,7 @@ func (a *Agent) initialize(req *rpc.Request) {
 	a.notices = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Notices != nil
 	a.compactions = p.ClientCapabilities.Session != nil && p.ClientCapabilities.Session.Compaction != nil
 	a.forms = p.ClientCapabilities.Elicitation != nil && p.ClientCapabilities.Elicitation.Form != nil
+	a.panel = panelOf(p.ClientCapabilities.Meta)
 	a.mu.Unlock()
 	req.Reply(a.initializeResult(p.ClientCapabilities.Auth.Terminal))
 	if a.Initialized != nil {
@@ -284,8 +280,9 @@ func (a *Agent) initialize(req *rpc.Request) {
 const protocolVersion = 1
 
 func (a *Agent) initializeResult(terminal bool) v1.InitializeResponse {
-	methods := []string{"_holdfast/create_goal", "_holdfast/get_goal", "_holdfast/update_goal"}
+	methods := []string{"_holdfast/create_goal", "_holdfast/get_goal", "_holdfast/update_goal", "_holdfast/list_goals"}
 	return v1.InitializeResponse{
+		Meta:            panelMeta(),
 		ProtocolVersion: protocolVersion,
 		AgentInfo:       &v1.Implementation{Name: "holdfast", Title: new(a.title()), Version: a.Version},
 		AuthMethods:     authMethods(terminal),

@@ -488,7 +488,7 @@ func (f *follower) goal() {
 		f.fail(err, "reading the goal failed")
 		return
 	}
-	f.send(goalUpdate(v))
+	f.send(f.a.goalUpdate(v))
 	f.goalMoved()
 }
 

@@ -74,29 +74,71 @@ func (a *Agent) createGoal(ctx context.Context, b *Backend, req *rpc.Request) er
 	if err := a.needModel(b); err != nil {
 		return err
 	}
-	if p.SessionID == "" {
-		if p.Cwd == "" {
-			return &invalid{"sessionId", "name a session, or a cwd to make one for"}
-		}
+	c := goals.CreateParams{Session: p.SessionID, Objective: p.Objective, Requirements: p.Requirements, Grants: p.Grants,
+		IdempotencyKey: p.IdempotencyKey, Replace: p.Replace}
+	switch {
+	case p.SessionID == "" && p.Cwd == "":
+		return &invalid{"sessionId", "name a session, or a cwd to make one for"}
+	case p.SessionID == "":
 		roots, err := checkRoots(p.Cwd, nil)
 		if err != nil {
 			return err
 		}
-		s, err := a.create(ctx, b, roots)
-		if err != nil {
-			return err
-		}
-		p.SessionID = s.ID
-		defer a.publish(b, s, s.LastSeq, nil)
+		a.introduce(b)
+		c.Cwd, c.Opened = roots[0], new(bool)
 	}
-	v, err := b.Goals.Create(ctx, goals.CreateParams{Session: p.SessionID, Objective: p.Objective, Requirements: p.Requirements,
-		Grants: p.Grants, IdempotencyKey: p.IdempotencyKey, Replace: p.Replace})
+	v, err := b.Goals.Create(ctx, c)
 	if err != nil {
 		return err
 	}
 	req.Reply(map[string]any{"goal": v})
+	if c.Opened == nil || !*c.Opened {
+		return nil
+	}
+	s, err := a.stored(ctx, b, v.SessionID)
+	if err != nil { // it was answered: what is left is only what this client would be shown
+		a.Log.Error().Err(err).Str("session_id", string(v.SessionID)).Msg("following a new goal failed")
+		return nil
+	}
+	a.publish(b, s, 0, nil)
 	return nil
 }
+
+// listGoals is a page of goals, of one session or of all.
+func (a *Agent) listGoals(ctx context.Context, b *Backend, req *rpc.Request) error {
+	var p struct {
+		SessionID session.SessionID `json:"sessionId"`
+		Status    goals.Status      `json:"status"`
+		Cursor    string            `json:"cursor"`
+		Limit     int               `json:"limit"`
+	}
+	if err := decode(req.Params, &p); err != nil {
+		return err
+	}
+	switch {
+	case p.Status != "" && !slices.Contains(goals.Statuses, p.Status):
+		return &invalid{"status", fmt.Sprintf("want one of %v", goals.Statuses)}
+	case p.Limit < 0 || p.Limit > mostGoals:
+		return &invalid{"limit", fmt.Sprintf("want 1 to %d", mostGoals)}
+	case p.Limit == 0:
+		p.Limit = listPage
+	}
+	all, next, err := b.Goals.List(ctx, p.SessionID, p.Status, p.Cursor, p.Limit)
+	if errors.Is(err, session.ErrCursor) {
+		return &invalid{"cursor", "this cursor is not from list_goals; ask for the first page"}
+	}
+	if err != nil {
+		return err
+	}
+	out := map[string]any{"goals": all}
+	if next != "" {
+		out["nextCursor"] = next
+	}
+	req.Reply(out)
+	return nil
+}
+
+const mostGoals = 200
 
 func (a *Agent) getGoal(ctx context.Context, b *Backend, req *rpc.Request) error {
 	var p goalParams
@@ -179,14 +221,14 @@ func (s slash) action() string {
 		return "status"
 	}
 	switch s.rest {
-	case "pause", "resume", "end", "verify", "retry", "help": // "/goal resume the download feature" is an objective
+	case "pause", "resume", "end", "verify", "retry", "redo", "list", "help": // "/goal resume the download feature" is an objective
 		return s.rest
 	case "stop", "cancel": // as everywhere else: it rests until it is resumed
 		return "pause"
 	case "clear":
 		return "end"
 	}
-	if first == "revise" {
+	if first == "revise" || first == "waive" {
 		return first
 	}
 	if !more && nearest.Of(s.rest, goalWords) != "" {
@@ -196,11 +238,12 @@ func (s slash) action() string {
 }
 
 // goalWords are what "/goal" takes besides an objective.
-var goalWords = []string{"status", "pause", "resume", "end", "verify", "retry", "help", "revise", "stop", "cancel", "clear"}
+var goalWords = []string{"status", "list", "pause", "resume", "end", "verify", "retry", "redo", "help", "revise", "waive", "stop", "cancel", "clear"}
 
 // slashHelp is what "/goal help" answers.
-const slashHelp = "/goal <objective> sets a goal. /goal status tells where it stands, /goal pause (or stop, cancel) stops it until /goal resume, " +
-	"/goal end ends it for good, /goal revise <objective> changes it, /goal verify asks for a review now, /goal retry tries again what a block held up."
+const slashHelp = "/goal <objective> sets a goal. /goal status tells where it stands, /goal list every goal of this session, /goal pause (or stop, cancel) stops it until /goal resume, " +
+	"/goal end ends it for good, /goal revise <objective> changes it, /goal waive <requirement> <reason> takes a requirement out of acceptance, /goal verify asks for a review now, " +
+	"/goal retry tries again what a block held up, /goal redo puts back what a stalled turn changed and begins it again."
 
 // helpLine lists the commands, each with what it does.
 func helpLine() string {
@@ -252,8 +295,18 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 			return "", "No goal. Set one with /goal <objective>.", nil
 		}
 		return "", statusLine(v), err
+	case "list":
+		all, err := b.Goals.Of(ctx, id)
+		return "", goalLines(all), err
 	default:
 		p := goals.UpdateParams{Session: id, Action: action, Reason: "/goal " + action}
+		if action == "waive" {
+			words := strings.TrimSpace(strings.TrimPrefix(s.rest, action))
+			p.RequirementID, p.Reason, _ = strings.Cut(words, " ")
+			if p.Reason = strings.TrimSpace(p.Reason); p.Reason == "" {
+				return "", "Say which requirement, and why: /goal waive <requirement> <reason>. " + b.requirements(ctx, id), nil
+			}
+		}
 		if action == "revise" {
 			if p.Objective = strings.TrimSpace(strings.TrimPrefix(s.rest, action)); p.Objective == "" {
 				return "", "Say the new objective: /goal revise <objective>.", nil
@@ -293,18 +346,49 @@ func statusLine(v goals.View) string {
 	return line
 }
 
+// goalLines is every goal of a session, oldest first.
+func goalLines(all []goals.View) string {
+	if len(all) == 0 {
+		return "No goal. Set one with /goal <objective>."
+	}
+	out := "Goals of this session, oldest first:"
+	for _, v := range all {
+		objective, _, _ := strings.Cut(v.Objective, "\n")
+		out += fmt.Sprintf("\n- %s, %s: %s", v.CreatedAt.Local().Format("2006-01-02 15:04"), v.Status, objective)
+	}
+	return out
+}
+
+// requirements names those of the session's goal that can be waived.
+func (b *Backend) requirements(ctx context.Context, id session.SessionID) string {
+	v, err := b.Goals.Get(ctx, "", id)
+	if err != nil || v.Status.Ended() {
+		return "" // only a hint
+	}
+	var ids []string
+	for _, r := range v.Requirements {
+		if r.Result != goals.Waived {
+			ids = append(ids, r.ID)
+		}
+	}
+	return "Requirements: " + strings.Join(ids, ", ") + "."
+}
+
 // typedAs is how a user takes each action in a session. Opening the session is not one: it is open.
 var typedAs = map[string]string{"answer": "answer the question", "pause": "/goal pause", "resume": "/goal resume", "end": "/goal end",
-	"verify": "/goal verify", "retry": "/goal retry", "revise": "/goal revise <objective>", "takeover": "/takeover"}
+	"verify": "/goal verify", "retry": "/goal retry", "redo": "/goal redo", "revise": "/goal revise <objective>", "takeover": "/takeover"}
 
 // refusal is what a user reads when a command is refused: what can be typed, where the error names what a program can pass.
 func refusal(err error, message string) string {
 	var refused *goals.NotAllowedError
+	var param *goals.ParamError
 	switch {
 	case errors.Is(err, goals.ErrExists):
 		return "The session already has an unfinished goal. /goal revise <objective> changes it, /goal end ends it; /goal status tells where it stands."
 	case goals.NoGoal(err):
 		return "The session has no goal. Set one with /goal <objective>."
+	case errors.As(err, &param) && param.Member == "requirementId":
+		return "There is no such requirement, and nothing was waived. /goal waive <requirement> <reason> takes one of the goal's by its id."
 	case errors.As(err, &refused) && refused.Status.Ended():
 		return fmt.Sprintf("The goal is %s. Set a new one with /goal <objective>.", refused.Status)
 	}

@@ -100,7 +100,7 @@ func (f *follower) askAgainUnseen() {
 // slashPrompt runs a command. A goal that starts to work keeps the prompt open for a while.
 func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *rpc.Request, c slash, text string) error {
 	switch c.action() {
-	case "", "resume", "verify", "retry", "revise": // what only looks or stops needs no model
+	case "", "resume", "verify", "retry", "redo", "revise": // what only looks or stops needs no model
 		if err := a.needModel(b); err != nil {
 			return err
 		}

@@ -23,7 +23,8 @@ type CreateParams struct {
 	Grants         []Grant
 	IdempotencyKey string
 	Replace        bool
-	SparesStops    bool // a program asks, which may not replace what the user has stopped
+	Opened         *bool // not nil: this process has a session that is made open for its client, and this is set then
+	SparesStops    bool  // a program asks, which may not replace what the user has stopped
 	// What the work goes on with, and whose client asked for it. Create fills them in.
 	Profile session.Profile
 	Client  session.InstanceID
@@ -72,8 +73,16 @@ func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
 				}
 				return err
 			}
+			if p.Opened != nil {
+				made.Owner, made.Generation, made.Profile = e.Self.ID, 1, p.Profile
+			}
 			if err := tx.InsertSession(*made); err != nil {
 				return err
+			}
+			if p.Opened != nil {
+				if err := stx.Attach(e.Window(made.ID, now)); err != nil {
+					return err
+				}
 			}
 		}
 		if g, err = create(tx, p, reqs, now, e.NewID); err != nil {
@@ -83,6 +92,10 @@ func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
 	})
 	if err != nil {
 		return View{}, fmt.Errorf("create a goal: %w", err)
+	}
+	if p.Opened != nil && made != nil && g.Session == made.ID {
+		*p.Opened = true
+		e.Own(made.ID, 1)
 	}
 	e.Changed(g.Session)
 	if err := e.Adopt(ctx, g.Session); err != nil {

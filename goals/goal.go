@@ -19,6 +19,9 @@ const (
 	Exhausted Status = "budget_exhausted" // an explicit budget is used up
 )
 
+// Statuses lists every status.
+var Statuses = []Status{Active, Paused, Blocked, Exhausted, Achieved, Cancelled}
+
 // Ended tells whether nothing more can happen to the Goal.
 func (s Status) Ended() bool { return s == Achieved || s == Cancelled }
 
@@ -125,8 +128,8 @@ type Tx interface {
 	GoalByKey(session.SessionID, string) (Goal, error)
 	// GoalsByKey lists the Goals of every session that were created with an idempotency key.
 	GoalsByKey(key string) ([]Goal, error)
-	// AllGoals lists the Goals of every session, newest first, after the place (updated, id). An empty status matches all.
-	AllGoals(status Status, updated time.Time, id string, limit int) ([]Goal, error)
+	// AllGoals lists Goals, newest first, after the place (updated, id). An empty session or status matches all.
+	AllGoals(sess session.SessionID, status Status, updated time.Time, id string, limit int) ([]Goal, error)
 	PutRequirements(goal string, revision int64, reqs []Requirement) error
 	Requirements(goal string, revision int64) ([]Requirement, error)
 }

@@ -101,11 +101,18 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 	if p.Action == "end" {
 		return finish(tx, g, Cancelled, session.CodeUserEnded, p.Reason, now, newID)
 	}
+	cancelled := g.CancelCommand != ""
 	g.ControlVersion++
 	g.UpdatedAt, g.CancelCommand = now, ""
 	g.Reviewed, g.Reviews, g.TodoSeen = "", 0, "" // the user's word may make the same result another one
 	switch p.Action {
 	case "pause":
+		if g.Status == Paused && cancelled { // a prompt right behind the cancel would have taken that back, and takes back no pause
+			if !p.Client {
+				g.ReasonCode, g.Reason = session.CodeUserPaused, p.Reason
+			}
+			return tx.UpdateGoal(g, now)
+		}
 		if g.Status != Active && g.Status != Paused {
 			return &NotAllowedError{p.Action, g.Status, "nothing of it is running"}
 		}
@@ -144,6 +151,9 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 	case "verify":
 		if g.Status != Active {
 			return &NotAllowedError{p.Action, g.Status, "resume it first"}
+		}
+		if again, err := reviewed(tx, g); err != nil || again {
+			return err // the same click twice: a review of this very state runs
 		}
 		g.Candidate = userAsked
 	case "revise":
@@ -191,6 +201,15 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		return err
 	}
 	return tx.UpdateRun(run, now)
+}
+
+// reviewed tells whether a review of the Goal as it is now has begun and can end.
+func reviewed(tx Tx, g Goal) (bool, error) {
+	runs, err := tx.OpenRuns(g.Session)
+	return slices.ContainsFunc(runs, func(r session.Run) bool {
+		return r.Kind == session.RunVerification && r.Goal == g.ID && r.Desired == session.DesiredRun && r.Revision == g.Revision &&
+			r.ControlVersion == g.ControlVersion-1 // this control would be the next
+	}), err
 }
 
 // revise makes a new revision: new words, old usage, and no acceptance carried over.

@@ -32,6 +32,7 @@ type View struct {
 	Extraction     ExtractionView      `json:"extraction"`
 	Grants         []Grant             `json:"grants"` // what its own work may do without asking
 	Todo           []session.PlanEntry `json:"todo"`   // its plan: an open item keeps it open, and nothing in it achieves it
+	Turns          int                 `json:"turns"`  // work turns that have begun, after a crash once more
 	Budget         *struct{}           `json:"budget"` // always null in this version: unlimited
 	Usage          UsageView           `json:"usage"`
 	ActiveSeconds  ActiveView          `json:"activeSeconds"`
@@ -162,15 +163,21 @@ func (s *Service) History(ctx context.Context, id string, sess session.SessionID
 	return v, err
 }
 
-// List is one page of the Goals of every session, newest first, and the cursor of the next; an empty status lists all.
-func (s *Service) List(ctx context.Context, status Status, cursor string, limit int) ([]View, string, error) {
+// List is one page of the Goals of every session, or of the one that is named, newest first, and the cursor of the next; an empty status
+// lists all.
+func (s *Service) List(ctx context.Context, sess session.SessionID, status Status, cursor string, limit int) ([]View, string, error) {
 	c, err := session.ParseCursor(cursor)
 	if err != nil {
 		return nil, "", err
 	}
 	out, next := []View{}, ""
 	err = s.Engine.Store.Read(ctx, func(stx session.Tx) error {
-		all, err := in(stx).AllGoals(status, c.At, c.ID, limit+1)
+		if sess != "" {
+			if _, err := stx.Session(sess); err != nil {
+				return err
+			}
+		}
+		all, err := in(stx).AllGoals(sess, status, c.At, c.ID, limit+1)
 		if err != nil {
 			return err
 		}
@@ -359,6 +366,9 @@ func (v *View) account(tx Tx, g Goal, history bool) error {
 		run, err := tx.Run(id)
 		if err != nil {
 			return err
+		}
+		if id == g.Run {
+			v.Turns = len(attempts)
 		}
 		for _, a := range attempts {
 			if a.EndedAt.After(a.StartedAt) {

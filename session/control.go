@@ -42,7 +42,7 @@ func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
 		if err := tx.InsertSession(s); err != nil {
 			return err
 		}
-		return tx.Attach(e.window(s.ID, now))
+		return tx.Attach(e.Window(s.ID, now))
 	})
 	if err != nil {
 		return s, fmt.Errorf("create a session: %w", err)
@@ -54,8 +54,8 @@ func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
 // For says who this process works for.
 func (e *Engine) For(c Client) { e.client.Store(&c) }
 
-// window is the client of this process on a session.
-func (e *Engine) window(id SessionID, now time.Time) Attachment {
+// Window is the client of this process on a session.
+func (e *Engine) Window(id SessionID, now time.Time) Attachment {
 	w := Attachment{Instance: e.Self.ID, Session: id, Profile: e.Here(), At: now}
 	if c := e.client.Load(); c != nil {
 		w.Client = *c
@@ -72,7 +72,7 @@ func (e *Engine) Open(ctx context.Context, id SessionID, roots []string) (Sessio
 		if s, err = tx.Session(id); err != nil {
 			return err
 		}
-		if err := tx.Attach(e.window(id, e.Now())); err != nil {
+		if err := tx.Attach(e.Window(id, e.Now())); err != nil {
 			return err
 		}
 		gen = 0

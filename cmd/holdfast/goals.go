@@ -30,10 +30,10 @@ func goalsCommand() *cobra.Command {
 }
 
 func goalsList() *cobra.Command {
-	var status string
+	var status, sess string
 	var limit int
-	known := []string{"active", "paused", "blocked", "achieved", "cancelled"}
-	cmd := &cobra.Command{Use: "list", Short: "List the goals of every session, newest first", Args: noArgs}
+	known := []string{"active", "paused", "blocked", "budget_exhausted", "achieved", "cancelled"}
+	cmd := &cobra.Command{Use: "list", Short: "List the goals of every session, or all of one, newest first", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if status != "" {
 			if err := oneOf("--status", status, known); err != nil {
@@ -41,7 +41,14 @@ func goalsList() *cobra.Command {
 			}
 		}
 		return reading(cmd, func(ctx context.Context, c *cli) error {
-			all, more, err := c.listGoals(ctx, goals.Status(status), limit)
+			var id string
+			var err error
+			if sess != "" {
+				if id, err = c.id(ctx, store.RecordSession, sess); err != nil {
+					return err
+				}
+			}
+			all, more, err := c.listGoals(ctx, session.SessionID(id), goals.Status(status), limit)
 			if err != nil {
 				return err
 			}
@@ -56,17 +63,20 @@ func goalsList() *cobra.Command {
 			})
 		})
 	}
+	cmd.Flags().StringVar(&sess, "session", "", "only the goals that this session has and had")
 	cmd.Flags().StringVar(&status, "status", "", "only goals that are "+strings.Join(known, ", "))
 	limitFlag(cmd, &limit)
 	jsonFlag(cmd)
 	return cmd
 }
 
-func (c *cli) listGoals(ctx context.Context, status goals.Status, limit int) ([]goals.View, bool, error) {
+func (c *cli) listGoals(ctx context.Context, sess session.SessionID, status goals.Status, limit int) ([]goals.View, bool, error) {
 	if c.db == nil {
 		return []goals.View{}, false, nil
 	}
-	return pages(limit, func(cursor string, n int) ([]goals.View, string, error) { return c.goals.List(ctx, status, cursor, n) })
+	return pages(limit, func(cursor string, n int) ([]goals.View, string, error) {
+		return c.goals.List(ctx, sess, status, cursor, n)
+	})
 }
 
 func oneOf(flag, given string, known []string) error {

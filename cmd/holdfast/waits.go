@@ -50,7 +50,7 @@ func (w wait) String() string {
 func waits(ctx context.Context, st session.Store, svc *goals.Service, alive map[session.InstanceID]process) ([]wait, error) {
 	out := []wait{}
 	seen := map[session.SessionID]session.Code{}
-	all, _, err := pages(0, func(cursor string, n int) ([]goals.View, string, error) { return svc.List(ctx, "", cursor, n) })
+	all, _, err := pages(0, func(cursor string, n int) ([]goals.View, string, error) { return svc.List(ctx, "", "", cursor, n) })
 	if err != nil {
 		return nil, err
 	}

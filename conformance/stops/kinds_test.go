@@ -112,6 +112,12 @@ func TestKinds_AStopBehindACancelHolds(t *testing.T) {
 			return true
 		},
 		"/stop": func(w *world, a, _ *harness.Agent, session string) bool { say(w.t, a, session, "/stop"); return false },
+		"/goal pause": func(w *world, a, _ *harness.Agent, session string) bool { say(w.t, a, session, "/goal pause"); return false },
+		"goals pause": func(w *world, a, _ *harness.Agent, session string) bool {
+			harness.Eventually(w.t, "the cancel is stored", func() bool { status, _ := w.goal(a, session); return status == "paused" })
+			_, _, _ = w.cli("goals", "pause", w.goalID(a, session))
+			return false
+		},
 		"a cancel in the other window": func(w *world, _, b *harness.Agent, session string) bool {
 			cancel(b, session)
 			say(w.t, b, session, "/status")

@@ -76,11 +76,11 @@ func (t *Tx) GoalsByKey(key string) ([]goals.Goal, error) {
 	return list(t, "list goals by key", scanGoal, goalColumns+` WHERE idempotency_key = ? AND idempotency_key <> '' ORDER BY rowid`, key)
 }
 
-const goalPage = ` WHERE (?1 = '' OR status = ?1) AND (?2 = 0 OR (updated_at, id) < (?2, ?3)) ORDER BY updated_at DESC, id DESC LIMIT ?4`
+const goalPage = ` WHERE (?5 = '' OR session = ?5) AND (?1 = '' OR status = ?1) AND (?2 = 0 OR (updated_at, id) < (?2, ?3)) ORDER BY updated_at DESC, id DESC LIMIT ?4`
 
-// AllGoals lists the Goals of every session, newest first, after the place (updated, id).
-func (t *Tx) AllGoals(status goals.Status, updated time.Time, id string, limit int) ([]goals.Goal, error) {
-	return list(t, "list all goals", scanGoal, goalColumns+goalPage, status, ms(updated), id, limit)
+// AllGoals lists Goals, newest first, after the place (updated, id); of one session when it is named.
+func (t *Tx) AllGoals(sess session.SessionID, status goals.Status, updated time.Time, id string, limit int) ([]goals.Goal, error) {
+	return list(t, "list all goals", scanGoal, goalColumns+goalPage, status, ms(updated), id, limit, sess)
 }
 
 const putRequirement = `INSERT INTO requirements (goal, revision, id, ord, kind, text, command, path, pattern, result, reason, evidence, judged_by, origin, confirmed,

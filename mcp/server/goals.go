@@ -93,7 +93,8 @@ type updateGoal struct {
 }
 
 type listGoals struct {
-	Status status `json:"status,omitempty" jsonschema:"only goals with this status"`
+	SessionID session.SessionID `json:"sessionId,omitempty" jsonschema:"only the goals that this session has and had"`
+	Status    status            `json:"status,omitempty" jsonschema:"only goals with this status"`
 	page
 }
 
@@ -119,10 +120,10 @@ func goalTools() []tool {
 		define(tool{name: "get_goal", title: "Look at a goal", hints: looks, needs: AuthorityRead,
 			about: "Where a goal stands: status, phase, why it waits and for whom, requirements with evidence, usage."}, runGetGoal),
 		define(tool{name: "update_goal", title: "Steer a goal", hints: starts, needs: AuthorityGoals,
-			about: "Pause, resume, end, verify, retry or revise a goal, or waive a requirement. It is stored before it is answered. End is final. " +
+			about: "Pause, resume, end, verify, retry, redo or revise a goal, or waive a requirement. It is stored before it is answered. End is final. " +
 				"Waive, and resuming what the user stopped, are a person's word and need authority full."}, runUpdateGoal),
 		define(tool{name: "list_goals", title: "List goals", hints: looks, needs: AuthorityRead,
-			about: "The goals of every session, changed last first, in pages."}, runListGoals),
+			about: "The goals of every session, or all that one session has and had, changed last first, in pages."}, runListGoals),
 	}
 }
 
@@ -231,6 +232,9 @@ func runListGoals(ctx context.Context, c call, a listGoals) (goalPage, error) {
 	if err != nil {
 		return goalPage{}, err
 	}
-	all, next, err := c.Goals.List(ctx, goals.Status(a.Status), a.Cursor, limit)
-	return goalPage{all, next}, err
+	all, next, err := c.Goals.List(ctx, a.SessionID, goals.Status(a.Status), a.Cursor, limit)
+	if err != nil {
+		return goalPage{}, goalRef{SessionID: a.SessionID}.explain(err)
+	}
+	return goalPage{all, next}, nil
 }
