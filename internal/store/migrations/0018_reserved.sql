@@ -1,2 +1,0 @@
--- The number is taken by another change; nothing is done here.
-SELECT 1;
