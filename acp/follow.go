@@ -58,6 +58,7 @@ type follower struct {
 	toldParked map[session.RunID]session.Code
 	// planShown is a digest of the plan that the client has, "" for none.
 	planShown string
+	meter     meter
 	stops     atomic.Int32 // cancels that have arrived and are not stored yet
 }
 
@@ -188,6 +189,7 @@ func (f *follower) begin() {
 	f.send(commandsUpdate())
 	f.goal()
 	f.plan()
+	f.usage()
 	f.catchUp()
 	f.questions()
 	f.announce()
@@ -297,6 +299,9 @@ func (f *follower) page() (int, error) {
 	})
 	if err != nil {
 		return 0, err
+	}
+	if len(recs) > 0 {
+		f.usage()
 	}
 	for _, r := range recs {
 		switch r := r.(type) {

@@ -433,6 +433,7 @@ type Request struct {
 	ReservedInput, ReservedOutput int64
 	StartedAt                     time.Time
 	SettledAt                     time.Time
+	Row                           int64 // rises from request to request
 }
 
 // Usage is what the request consumed, as far as it is known.

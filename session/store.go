@@ -228,6 +228,8 @@ type Tx interface {
 	RequestsOf(RunID) ([]Request, error)
 	RequestsOfGoal(goal string) ([]Request, error)
 	RequestsOfSession(SessionID) ([]Request, error)
+	// RequestsAfter lists those behind a row, in order.
+	RequestsAfter(id SessionID, row int64) ([]Request, error)
 }
 
 // EffectFilter narrows a listing of the journal. Empty members match everything.

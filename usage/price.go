@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -88,6 +89,12 @@ type Sums struct {
 	Currency                         string
 	KnownMicros, EstimatedMicros     int64
 	KnownRequests, EstimatedRequests int
+}
+
+// Clone is a copy that is added to by itself.
+func (m Money) Clone() Money {
+	m.Sums = slices.Clone(m.Sums)
+	return m
 }
 
 // Add counts one request.

@@ -30,14 +30,14 @@ func (t *Tx) UpdateRequest(r session.Request) error {
 }
 
 const requestColumns = `SELECT id, session, run, attempt, goal, revision, model, state, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-	reasoning_tokens, started_at, settled_at, purpose, price, reserved_input, reserved_output FROM requests`
+	reasoning_tokens, started_at, settled_at, purpose, price, reserved_input, reserved_output, rowid FROM requests`
 
 func scanRequest(r scanner) (v session.Request, err error) {
 	var started, settled int64
 	var read, written, reasoning *int64
 	var price string
 	err = r.Scan(&v.ID, &v.Session, &v.Run, &v.Attempt, &v.Goal, &v.Revision, &v.Model, &v.State, &v.Input, &v.Output, &read, &written, &reasoning,
-		&started, &settled, &v.Purpose, &price, &v.ReservedInput, &v.ReservedOutput)
+		&started, &settled, &v.Purpose, &price, &v.ReservedInput, &v.ReservedOutput, &v.Row)
 	if dec(price, &v.Price) != nil {
 		v.Price = usage.Price{} // one that cannot be read is not known
 	}
@@ -54,6 +54,11 @@ func (t *Tx) RequestsOf(id session.RunID) ([]session.Request, error) {
 // RequestsOfSession lists the provider requests of a session.
 func (t *Tx) RequestsOfSession(id session.SessionID) ([]session.Request, error) {
 	return list(t, "list requests of a session", scanRequest, requestColumns+` WHERE session = ? ORDER BY rowid`, id)
+}
+
+// RequestsAfter lists those behind a row.
+func (t *Tx) RequestsAfter(id session.SessionID, row int64) ([]session.Request, error) {
+	return list(t, "list later requests", scanRequest, requestColumns+` WHERE session = ? AND rowid > ? ORDER BY rowid`, id, row)
 }
 
 // RequestsOfGoal lists the provider requests made for a Goal, in every run of it.
