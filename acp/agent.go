@@ -211,21 +211,22 @@ var handlers map[string]handler
 
 func init() {
 	handlers = map[string]handler{
-		"authenticate":          (*Agent).authenticate,
-		"session/new":           (*Agent).newSession,
-		"session/load":          (*Agent).loadSession,
-		"session/resume":        (*Agent).resumeSession,
-		"session/list":          (*Agent).listSessions,
-		"session/close":         (*Agent).closeSession,
-		"session/delete":        (*Agent).deleteSession,
-		"session/set_mode":      (*Agent).setMode,
-		"session/prompt":        (*Agent).prompt,
-		"create_goal":           (*Agent).createGoal,
-		"get_goal":              (*Agent).getGoal,
-		"update_goal":           (*Agent).updateGoal,
-		"_holdfast/create_goal": (*Agent).createGoal,
-		"_holdfast/get_goal":    (*Agent).getGoal,
-		"_holdfast/update_goal": (*Agent).updateGoal,
+		"authenticate":              (*Agent).authenticate,
+		"session/new":               (*Agent).newSession,
+		"session/load":              (*Agent).loadSession,
+		"session/resume":            (*Agent).resumeSession,
+		"session/list":              (*Agent).listSessions,
+		"session/close":             (*Agent).closeSession,
+		"session/delete":            (*Agent).deleteSession,
+		"session/set_mode":          (*Agent).setMode,
+		"session/set_config_option": (*Agent).setOption,
+		"session/prompt":            (*Agent).prompt,
+		"create_goal":               (*Agent).createGoal,
+		"get_goal":                  (*Agent).getGoal,
+		"update_goal":               (*Agent).updateGoal,
+		"_holdfast/create_goal":     (*Agent).createGoal,
+		"_holdfast/get_goal":        (*Agent).getGoal,
+		"_holdfast/update_goal":     (*Agent).updateGoal,
 	}
 }
 

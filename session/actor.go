@@ -246,7 +246,7 @@ func (a *actor) look(tx Tx, s Session, runs []Run, moved map[RunID]bool) (there 
 			code, err = a.e.HeldBack(tx, s, r)
 			moved[r.ID] = code == CodeNone
 		case r.ReasonCode == CodeEnvironment:
-			moved[r.ID] = r.Profile.Or(s.Profile).Fits(a.e.Here())
+			moved[r.ID] = a.e.Fits(r.Profile.Or(s.Profile))
 		case r.ReasonCode == CodeWorkspaceChanged, r.ReasonCode == CodeDirectoryMissing:
 			there = append(there, r)
 		}

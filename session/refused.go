@@ -11,7 +11,9 @@ type Refused struct {
 	Model    string `json:"model"`
 }
 
-func (r *Refused) by(id ModelIdentity) bool { return r != nil && r.Provider == id.Provider && r.Model == id.Name }
+func (r *Refused) by(id ModelIdentity) bool {
+	return r != nil && r.Provider == id.Provider && r.Model == id.Name
+}
 
 // textRefused says why the model may seem to have forgotten what it thought.
 const textRefused = "The model's endpoint no longer takes back the reasoning that it gave earlier. It is asked again without it; what was said and done stays."

@@ -213,7 +213,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	if err != nil {
 		return false, "", err
 	}
-	mr := ModelRequest{System: t.setup.System, Messages: messages}
+	mr := ModelRequest{System: t.setup.System, Messages: messages, Effort: t.run.Profile.Effort}
 	for _, tool := range tools {
 		mr.Tools = append(mr.Tools, tool.Spec())
 	}

@@ -23,6 +23,7 @@ func (m *Responses) encode(req session.ModelRequest) (responses.ResponseNewParam
 		p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
 		p.Reasoning = shared.ReasoningParam{Summary: shared.ReasoningSummaryAuto}
 	}
+	p.Reasoning.Effort = shared.ReasoningEffort(m.config.effort.of(req))
 	if m.config.MaxTokens > 0 {
 		p.MaxOutputTokens = openai.Int(m.config.MaxTokens)
 	}
