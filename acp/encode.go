@@ -331,12 +331,12 @@ func (a *Agent) meta() v1.Meta {
 	return v1.Meta{"holdfast": map[string]any{"scripted": true}}
 }
 
-func (a *Agent) newSessionResult(s session.Session) v1.NewSessionResponse {
-	return v1.NewSessionResponse{SessionID: v1.SessionID(s.ID), Modes: modeState(s.Mode), Meta: a.meta()}
+func (a *Agent) newSessionResult(b *Backend, s session.Session) v1.NewSessionResponse {
+	return v1.NewSessionResponse{SessionID: v1.SessionID(s.ID), Modes: modeState(s.Mode), ConfigOptions: configOptions(b, s), Meta: a.meta()}
 }
 
-func (a *Agent) openResult(s session.Session) v1.LoadSessionResponse {
-	return v1.LoadSessionResponse{Modes: modeState(s.Mode), Meta: a.meta()}
+func (a *Agent) openResult(b *Backend, s session.Session) v1.LoadSessionResponse {
+	return v1.LoadSessionResponse{Modes: modeState(s.Mode), ConfigOptions: configOptions(b, s), Meta: a.meta()}
 }
 
 func listResult(page []session.SessionView, next string) v1.ListSessionsResponse {

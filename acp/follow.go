@@ -50,6 +50,7 @@ type follower struct {
 	asking   map[session.ApprovalID]*question
 	ongoing  map[session.ItemID]*ongoing // calls that were shown as running
 	mode     session.Mode
+	choice   session.Choice
 	title    string
 	cancel   cancelled
 	// toldOwner is what the client was told of the process that has the session, "" while there is nothing to tell.
@@ -114,7 +115,7 @@ func (a *Agent) newFollower(b *Backend, s session.Session) *follower {
 	ctx, stop := context.WithCancel(a.ctx)
 	return &follower{a: a, b: b, id: s.ID, sub: b.Engine.Subscribe(s.ID), tasks: make(chan func(), 64), untold: make(chan struct{}, 1), gone: make(chan struct{}), ctx: ctx, stop: stop,
 		seq: s.LastSeq, items: map[session.ItemID]*shownItem{}, late: map[session.RunID]session.Run{}, muted: map[session.RunID]bool{}, own: map[session.RunID]bool{},
-		prompts: map[session.RunID]*openPrompt{}, toldParked: map[session.RunID]session.Code{}, asking: map[session.ApprovalID]*question{}, ongoing: map[session.ItemID]*ongoing{}, mode: s.Mode, title: s.Title}
+		prompts: map[session.RunID]*openPrompt{}, toldParked: map[session.RunID]session.Code{}, asking: map[session.ApprovalID]*question{}, ongoing: map[session.ItemID]*ongoing{}, mode: s.Mode, choice: s.Choice, title: s.Title}
 }
 
 // post runs fn in the follower's goroutine. It is dropped when the follower has ended.
@@ -473,8 +474,12 @@ func (f *follower) line(text string) {
 // session shows a changed mode or title.
 func (f *follower) session(s session.Session) {
 	if s.Mode != f.mode {
-		f.mode = s.Mode
+		f.mode, f.choice = s.Mode, s.Choice
 		f.send(modeUpdate(s.Mode))
+		f.send(optionsUpdate(f.b, s))
+	} else if s.Choice != f.choice {
+		f.choice = s.Choice
+		f.send(optionsUpdate(f.b, s))
 	}
 	if s.Title != f.title {
 		f.title = s.Title

@@ -40,7 +40,7 @@ func (a *Agent) prompt(ctx context.Context, b *Backend, req *rpc.Request) error 
 	} else if ok {
 		return a.slashPrompt(ctx, b, f, req, c, text)
 	}
-	if err := a.needModel(b); err != nil {
+	if err := a.needModelOf(ctx, b, id); err != nil {
 		return err
 	}
 	run := session.RunID(b.Engine.NewID())
@@ -101,7 +101,7 @@ func (f *follower) askAgainUnseen() {
 func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *rpc.Request, c slash, text string) error {
 	switch c.action() {
 	case "", "resume", "verify", "retry", "redo", "revise": // what only looks or stops needs no model
-		if err := a.needModel(b); err != nil {
+		if err := a.needModelOf(ctx, b, f.id); err != nil {
 			return err
 		}
 	}

@@ -45,6 +45,21 @@ func (a *Agent) needModel(b *Backend) error {
 	return nil
 }
 
+// needModelOf is needModel for a session, which may have a model of its own.
+func (a *Agent) needModelOf(ctx context.Context, b *Backend, id session.SessionID) error {
+	s, err := a.stored(ctx, b, id)
+	if err != nil {
+		return err
+	}
+	if s.Choice.Model == "" {
+		return a.needModel(b)
+	}
+	if _, err := b.Engine.ModelFor(session.Profile{Chosen: s.Choice.Model}); err != nil {
+		return &AuthRequired{Message: fmt.Sprintf("This session's model is %s, which cannot be asked here. %s", s.Choice.Model, err.Error())}
+	}
+	return nil
+}
+
 func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) error {
 	servers, notices := takeServers(req)
 	p, err := parse[v1.NewSessionRequest](req)
@@ -68,7 +83,7 @@ func (a *Agent) newSession(ctx context.Context, b *Backend, req *rpc.Request) er
 	if fault.Without("answer_first") {
 		a.notify(s.ID, commandsUpdate())
 	}
-	f := a.publish(b, s, s.LastSeq, func() { req.Reply(a.newSessionResult(s)) })
+	f := a.publish(b, s, s.LastSeq, func() { req.Reply(a.newSessionResult(b, s)) })
 	f.post(f.begin)
 	a.warm(ctx, b, s)
 	return nil
@@ -178,7 +193,7 @@ func (a *Agent) reopen(ctx context.Context, b *Backend, req *rpc.Request, p reop
 			req.Fail(toError(err, id))
 			return
 		}
-		req.Reply(a.openResult(s))
+		req.Reply(a.openResult(b, s))
 		f.hush()
 		if busy != nil {
 			f.after(quiet, func() { f.attachLater(s, p, roots, busy) })

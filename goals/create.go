@@ -59,7 +59,15 @@ func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
 	err = e.Store.Commit(ctx, "goal.created", func(stx session.Tx) error {
 		tx := in(stx)
 		now := e.Now()
-		if p.Profile, err = e.Bring(stx, now); err != nil {
+		var chosen session.Choice
+		if made == nil {
+			s, err := stx.Session(p.Session)
+			if err != nil {
+				return err
+			}
+			chosen = s.Choice
+		}
+		if p.Profile, err = e.Bring(stx, chosen, now); err != nil {
 			return err
 		}
 		if p.Client = ""; p.Profile.Env != "" {

@@ -236,9 +236,17 @@ func ReviewTool(judge func() string) session.Tool {
 			if err := strict(args, &in); err != nil {
 				return "", err
 			}
-			return "Noted.", submit(tx, c, in, judge())
+			return "Noted.", submit(tx, c, in, judged(c.Run.Profile, judge))
 		},
 	}
+}
+
+// judged names the model of a review: the one that its work runs with.
+func judged(p session.Profile, here func() string) string {
+	if p.Provider == "" {
+		return here()
+	}
+	return p.Provider + "/" + p.Name
 }
 
 // submit stores a reviewer's results. A met without fresh, stored evidence is refused.

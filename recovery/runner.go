@@ -268,10 +268,10 @@ func (g *gathering) directory() Directory {
 }
 
 func (g *gathering) model() Model {
-	if _, err := g.in.Engine.Model(); err != nil {
+	if _, err := g.in.Engine.ModelFor(g.profile()); err != nil {
 		return ModelMissing
 	}
-	if !g.profile().Fits(g.in.Engine.Here()) {
+	if !g.in.Engine.Fits(g.profile()) {
 		return ModelDiffers
 	}
 	return ModelSame
@@ -306,7 +306,7 @@ func (g *gathering) why(ctx context.Context, code session.Code) string {
 	d := session.Diagnostics[code]
 	switch code {
 	case session.CodeEnvironment:
-		return session.Differs(g.profile(), g.in.Engine.Here())
+		return session.Differs(g.profile(), g.in.Engine.HereFor(g.profile().Choice()))
 	case session.CodeWorkspaceChanged:
 		now, _ := g.in.Engine.Workspace.Identity(g.in.Session.Cwd) // it is there, or the code would be another
 		return fmt.Sprintf("%s %s (%s)", d.Sentence, changed(g.in.Session.Identity, now), g.in.Session.Cwd)
@@ -318,7 +318,7 @@ func (g *gathering) why(ctx context.Context, code session.Code) string {
 		return fmt.Sprintf("It did nothing for %s.%s /redo puts that back as far as it is unchanged since and begins again; /retry goes on as it is; /diff shows it.",
 			g.in.Engine.Stall, g.stalled.List())
 	case session.CodeModelUnavailable:
-		if _, err := g.in.Engine.Model(); err != nil {
+		if _, err := g.in.Engine.ModelFor(g.profile()); err != nil {
 			return err.Error()
 		}
 	}

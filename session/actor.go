@@ -251,7 +251,7 @@ func (a *actor) look(tx Tx, s Session, runs []Run, moved map[RunID]bool) (there 
 			live, err = LiveCommands(tx, s.ID, r.ID)
 			moved[r.ID] = live == 0
 		case r.ReasonCode == CodeEnvironment:
-			moved[r.ID] = r.Profile.Or(s.Profile).Fits(a.e.Here())
+			moved[r.ID] = a.e.Fits(r.Profile.Or(s.Profile))
 		case r.ReasonCode == CodeWorkspaceChanged, r.ReasonCode == CodeDirectoryMissing:
 			there = append(there, r)
 		}

@@ -57,9 +57,9 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 		verdict.Wait, verdict.Reason = CodeDirectoryMissing, DirectoryMissing(t.sess.Cwd)
 	}
 	if verdict.Wait == CodeNone {
-		if t.model, err = t.e.Model(); err != nil {
+		if t.model, err = t.e.ModelFor(t.run.Profile); err != nil {
 			verdict.Wait, verdict.Reason = CodeModelUnavailable, safeText(err)
-		} else if here := t.e.Here(); !t.run.Profile.Fits(here) { // asked of every attempt, not only of what recovery looks at
+		} else if here := t.e.HereFor(t.run.Profile.Choice()); !t.run.Profile.Fits(here) { // asked of every attempt, not only of what recovery looks at
 			verdict.Wait, verdict.Reason = CodeEnvironment, Differs(t.run.Profile, here)
 		}
 	}
@@ -202,7 +202,11 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 func (t *turn) wear(tx Tx, run *Run, now time.Time) error {
 	run.Profile = run.Profile.Or(t.sess.Profile)
 	if run.Profile.Provider == "" || run.Profile.Env == "" {
-		here, err := t.e.Bring(tx, now)
+		c := t.sess.Choice
+		if run.Profile.Provider != "" { // only the environment is missing
+			c = run.Profile.Choice()
+		}
+		here, err := t.e.Bring(tx, c, now)
 		if err != nil {
 			return err
 		}

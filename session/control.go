@@ -22,7 +22,7 @@ func (e *Engine) Draft(s Session) (Session, error) {
 	if s.Identity, err = e.Workspace.Identity(s.Cwd); err != nil {
 		return s, fmt.Errorf("look at the working directory: %w", err)
 	}
-	s.Profile, s.WorkTree = e.Here(), e.Workspace.Root(s.Cwd)
+	s.Profile, s.WorkTree = e.HereFor(s.Choice), e.Workspace.Root(s.Cwd)
 	return s, nil
 }
 
@@ -36,7 +36,7 @@ func (e *Engine) NewSession(ctx context.Context, s Session) (Session, error) {
 	s.Owner, s.Generation = e.Self.ID, 1
 	err = e.Store.Commit(ctx, "session.created", func(tx Tx) error {
 		var err error
-		if s.Profile, err = e.Bring(tx, now); err != nil {
+		if s.Profile, err = e.Bring(tx, s.Choice, now); err != nil {
 			return err
 		}
 		if err := tx.InsertSession(s); err != nil {

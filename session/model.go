@@ -64,7 +64,11 @@ type ModelRequest struct {
 	Conversation string
 	Cwd          string // the session's directory
 	Faults       int    // requests for the same answer that failed, in a row
+	Effort       string // how much the model is to think, in its own levels; "" leaves it to what is set for all, else to the model
 }
+
+// EffortDefault is how a person says that nothing is asked of the model.
+const EffortDefault = "default"
 
 // Delta is a fragment of a streaming answer. Exactly one of the fields is set.
 type Delta struct {

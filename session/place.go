@@ -28,8 +28,7 @@ func (e *Engine) place(tx Tx, s Session, about *Run) (Placement, error) {
 	} else if f.State, wanted, err = wantedOf(tx, s.ID); err != nil {
 		return Placement{}, err
 	}
-	here := e.Here()
-	mine := fitting(wanted, here)
+	mine := fitting(wanted, e.Fits)
 	f.Fits = len(mine) > 0
 	to := InstanceID("")
 	if !f.Fits || !f.Attached { // else it stays, whoever else there is
@@ -56,9 +55,9 @@ func wantedOf(tx Tx, id SessionID) (PlaceState, []Run, error) {
 	return PlaceWaiting, runs, err
 }
 
-func fitting(runs []Run, p Profile) (out []Run) {
+func fitting(runs []Run, fits func(Profile) bool) (out []Run) {
 	for _, r := range runs {
-		if r.Profile.Fits(p) {
+		if fits(r.Profile) {
 			out = append(out, r)
 		}
 	}
@@ -79,9 +78,10 @@ func (e *Engine) other(tx Tx, windows []Attachment, wanted, mine []Run) (PlaceOt
 		if !there {
 			continue
 		}
-		fits := len(wanted) == 0 || len(fitting(wanted, w.Profile)) > 0
+		can := func(p Profile) bool { return p.FitsThere(w.Profile) }
+		fits := len(wanted) == 0 || len(fitting(wanted, can)) > 0
 		if len(mine) > 0 {
-			fits = len(fitting(mine, w.Profile)) == len(mine)
+			fits = len(fitting(mine, can)) == len(mine)
 		}
 		its := slices.ContainsFunc(wanted, func(r Run) bool { return r.Client == w.Instance })
 		if !fits && found == OtherNone {
@@ -121,10 +121,9 @@ func (e *Engine) goesOn(tx Tx, id SessionID) (ok bool, waiting []Run, err error)
 	if err != nil {
 		return false, nil, err
 	}
-	here := e.Here()
 	for _, r := range runs {
 		switch {
-		case r.Desired == DesiredCancelled, r.Desired == DesiredPaused && r.Phase == PhaseWorking, r.Desired == DesiredRun && r.Profile.Fits(here):
+		case r.Desired == DesiredCancelled, r.Desired == DesiredPaused && r.Phase == PhaseWorking, r.Desired == DesiredRun && e.Fits(r.Profile):
 			ok = true
 		case r.Desired == DesiredRun:
 			waiting = append(waiting, r)
@@ -167,14 +166,14 @@ func (r Run) shown() bool { return r.Phase == PhaseWaiting }
 
 // setAside records of work that cannot go on here, and is in nobody's hands, for what it waits.
 func (e *Engine) setAside(tx Tx, runs []Run, now time.Time) error {
-	here := e.Here()
 	for _, r := range runs {
 		if r.shown() {
 			continue
 		}
+		here := e.HereFor(r.Profile.Choice())
 		r.Phase, r.ReasonCode, r.Reason = PhaseWaiting, CodeEnvironment, Differs(r.Profile, here)
 		if here.Provider == "" {
-			r.ReasonCode, r.Reason = CodeModelUnavailable, e.noModel()
+			r.ReasonCode, r.Reason = CodeModelUnavailable, e.noModel(r.Profile)
 		}
 		if err := tx.UpdateRun(r, now); err != nil {
 			return err
@@ -183,8 +182,8 @@ func (e *Engine) setAside(tx Tx, runs []Run, now time.Time) error {
 	return nil
 }
 
-func (e *Engine) noModel() string {
-	if _, err := e.Model(); err != nil {
+func (e *Engine) noModel(p Profile) string {
+	if _, err := e.ModelFor(p); err != nil {
 		return safeText(err)
 	}
 	return Diagnostics[CodeModelUnavailable].Sentence

@@ -17,7 +17,13 @@ type Profile struct {
 	API        string `json:"api,omitempty"` // "" in what was stored before it was kept: it may be any
 	Credential string `json:"credential,omitempty"`
 	Env        string `json:"env,omitempty"`
+	// Chosen and Effort are the choice that it was accepted with; see [Choice].
+	Chosen string `json:"chosen,omitempty"`
+	Effort string `json:"effort,omitempty"`
 }
+
+// Choice is what a person had chosen when the work was accepted.
+func (p Profile) Choice() Choice { return Choice{Model: p.Chosen, Effort: p.Effort} }
 
 // Fits tells whether a process that has here may go on with work that runs with p. Work that has nothing yet goes on with any model.
 func (p Profile) Fits(here Profile) bool {
@@ -31,8 +37,17 @@ func (p Profile) Fits(here Profile) bool {
 }
 
 func (p Profile) endpoint() Profile {
-	p.Env = ""
+	p.Env, p.Chosen, p.Effort = "", "", ""
 	return p
+}
+
+// FitsThere tells whether the process with that profile can go on with work. A model that a person chose is asked wherever the same key is for
+// the same address.
+func (p Profile) FitsThere(there Profile) bool {
+	if p.Chosen != "" && p.Provider == there.Provider {
+		there.Name = p.Name
+	}
+	return p.Fits(there)
 }
 
 // Or fills in what p does not say.
@@ -74,21 +89,11 @@ func Differs(work, here Profile) string {
 }
 
 // Here is what work runs with that begins in this process. Without a model only the environment is set; a passive instance has nothing.
-func (e *Engine) Here() Profile {
-	if e.Passive {
-		return Profile{}
-	}
-	p := Profile{Env: e.Environment.Digest}
-	if m, err := e.Model(); err == nil {
-		id := m.Identity()
-		p.Provider, p.Name, p.Origin, p.API, p.Credential = id.Provider, id.Name, id.Origin, id.API, id.Credential
-	}
-	return p
-}
+func (e *Engine) Here() Profile { return e.HereFor(Choice{}) }
 
-// Bring is Here, with the environment on record: whoever stores the profile calls it in the same transaction.
-func (e *Engine) Bring(tx Tx, now time.Time) (Profile, error) {
-	p := e.Here()
+// Bring is HereFor, with the environment on record: whoever stores the profile calls it in the same transaction.
+func (e *Engine) Bring(tx Tx, c Choice, now time.Time) (Profile, error) {
+	p := e.HereFor(c)
 	if p.Env == "" {
 		return p, nil
 	}
@@ -98,12 +103,16 @@ func (e *Engine) Bring(tx Tx, now time.Time) (Profile, error) {
 // GoOnHere makes a run go on with what this process has, because a person says so in its client. One line tells when that is something else.
 // A passive instance and one without a model change nothing.
 func (e *Engine) GoOnHere(tx Tx, id RunID, now time.Time) error {
-	here, err := e.Bring(tx, now)
-	if err != nil || here.Provider == "" {
-		return err
-	}
 	r, err := tx.Run(id)
 	if err != nil {
+		return err
+	}
+	s, err := tx.Session(r.Session)
+	if err != nil {
+		return err
+	}
+	here, err := e.Bring(tx, s.Choice, now)
+	if err != nil || here.Provider == "" {
 		return err
 	}
 	before := r.Profile

@@ -51,7 +51,7 @@ func (e *Engine) Prompt(ctx context.Context, id SessionID, in PromptInput) (RunI
 		}
 		run.Profile = s.Profile
 		if !e.Passive { // a person's prompt adopts the profile of the client it came from, whoever has the session
-			if run.Profile, err = e.Bring(tx, now); err != nil {
+			if run.Profile, err = e.Bring(tx, s.Choice, now); err != nil {
 				return err
 			}
 			run.Client = e.Self.ID

@@ -40,7 +40,7 @@ type Session struct {
 	WorkTree   string // the top of what the directory belongs to; sessions of one tree share it
 	Title      string
 	Mode       Mode
-	Model      string  // as given on the command line, for example "openai/NAME"
+	Choice     Choice  // of a person, for what it is asked next
 	Profile    Profile // what its current work runs with
 	Owner      InstanceID
 	Generation int64

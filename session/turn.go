@@ -212,7 +212,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		return false, "", err
 	}
 	mr := ModelRequest{System: t.setup.System, Messages: messages, Conversation: Digest("conversation", string(t.a.id), t.setup.Thread), Cwd: t.sess.Cwd,
-		Faults: t.run.Faults}
+		Faults: t.run.Faults, Effort: t.run.Profile.Effort}
 	for _, tool := range tools {
 		mr.Tools = append(mr.Tools, tool.Spec())
 	}

@@ -52,6 +52,8 @@ type SessionView struct {
 	Directories      []string     `json:"additionalDirectories"`
 	Title            string       `json:"title"`
 	Mode             Mode         `json:"mode"`
+	Model            string       `json:"model"`    // the one that was chosen for it, PROVIDER/NAME; "" is that of whichever process executes it
+	Effort           string       `json:"effort"`   // how much that was chosen to think; "" for what the configuration says
 	Recovery         Auto         `json:"recovery"` // what is done with work whose process is gone; "" for what the configuration says
 	State            string       `json:"state"`    // idle, stopping, queued, working, waiting, closed
 	ReasonCode       Code         `json:"reasonCode"`
@@ -108,7 +110,7 @@ func ViewSession(tx Tx, s Session) (SessionView, error) {
 }
 
 func viewSession(tx Tx, s Session) (SessionView, error) {
-	v := SessionView{SessionID: s.ID, Cwd: s.Cwd, Directories: []string{}, Title: s.Title, Mode: s.Mode, Recovery: s.Recovery, State: "idle", NextOwner: "user",
+	v := SessionView{SessionID: s.ID, Cwd: s.Cwd, Directories: []string{}, Title: s.Title, Mode: s.Mode, Model: s.Choice.Model, Effort: s.Choice.Effort, Recovery: s.Recovery, State: "idle", NextOwner: "user",
 		Allowed: []string{}, Windows: []WindowView{}, Owner: string(s.Owner), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
 	if len(s.Roots) > 1 {
 		v.Directories = s.Roots[1:]

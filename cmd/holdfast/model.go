@@ -22,7 +22,7 @@ func modelConfig(home, name string, key []byte) (provider.Config, error) {
 	}
 	c := f.Config // empty after an error
 	set := map[string]string{"OPENAI_BASE_URL": c.Model.OpenAIBaseURL, "HOLDFAST_OPENAI_API": c.Model.OpenAIAPI,
-		"HOLDFAST_OPENAI_DIALECT": c.Model.OpenAIDialect, "ANTHROPIC_BASE_URL": c.Model.AnthropicBaseURL}
+		"HOLDFAST_OPENAI_DIALECT": c.Model.OpenAIDialect, "HOLDFAST_REASONING_EFFORT": c.Model.ReasoningEffort, "ANTHROPIC_BASE_URL": c.Model.AnthropicBaseURL}
 	if c.Model.MaxTokens > 0 {
 		set["HOLDFAST_MAX_TOKENS"] = strconv.FormatInt(c.Model.MaxTokens, 10)
 	}

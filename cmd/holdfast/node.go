@@ -113,6 +113,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 		Mask: hide.mask, Env: env, Now: now, NewID: newID, Log: n.log,
 	}
 	cfg.Limits, cfg.Prices, cfg.Longest = modelLimits(home), modelPrices(home), longestAnswer(home)
+	cfg.Models = newChoices(home, model, key, hide)
 	cfg.Environment = tools.Stored(env, key, passedOn(c)...)
 	if err == nil {
 		cfg.Stall, cfg.Auto = time.Duration(c.Recovery.Stall)*time.Second, session.Auto(c.Recovery.Auto)

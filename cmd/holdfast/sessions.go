@@ -157,6 +157,12 @@ func (d sessionDocument) print(w io.Writer) {
 	s := d.Session
 	p("session    %s\ntitle      %s\ndirectory  %s\nstate      %s (mode %s)", s.SessionID, line(s.Title, 100), line(strings.Join(append([]string{s.Cwd},
 		s.Directories...), ", "), 400), s.State, s.Mode)
+	if s.Model != "" {
+		p("model      %s", line(s.Model, 200))
+	}
+	if s.Effort != "" {
+		p("effort     %s", line(s.Effort, 60))
+	}
 	if s.Recovery != "" {
 		p("recovery   %s", s.Recovery)
 	}

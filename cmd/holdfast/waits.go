@@ -199,6 +199,9 @@ func (w *wait) advise(tx session.Tx, s session.Session) error {
 			}
 		}
 		w.Command = fmt.Sprintf("holdfast work --model %s/%s, with the endpoint and the key it began with", p.Provider, p.Name)
+		if p.Chosen != "" { // every process that has the key finds it by itself
+			w.Command = fmt.Sprintf("holdfast work, with the endpoint and the key with which it began at %s", p.Chosen)
+		}
 		if p.API != "" {
 			w.Command = fmt.Sprintf("HOLDFAST_OPENAI_API=%s %s", p.API, w.Command)
 		}

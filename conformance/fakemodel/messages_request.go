@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"hash"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,12 +24,42 @@ type messagesRequest struct {
 	ToolChoice   json.RawMessage `json:"tool_choice"`
 	Metadata     json.RawMessage `json:"metadata"`
 	CacheControl json.RawMessage `json:"cache_control"`
+	OutputConfig *struct {
+		Effort string `json:"effort"`
+	} `json:"output_config"`
 }
 
 type thinkingConfig struct {
 	Type    string `json:"type"`
 	Display string `json:"display"`
 	Budget  int64  `json:"budget_tokens"`
+}
+
+// check is the service's rule for thinking. Newer models, such as the one that is played as a rule, take no number of tokens.
+func (c *thinkingConfig) check(model string, most int64) error {
+	switch {
+	case c == nil || c.Type == "adaptive" || c.Type == "disabled":
+		return nil
+	case c.Type != "enabled" || strings.HasPrefix(model, "claude-fake"):
+		return refuse("", "thinking.type: %q is not supported for this model", c.Type)
+	case c.Budget < 1024:
+		return refuse("", "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+	case c.Budget >= most:
+		return refuse("", "`max_tokens` must be greater than `thinking.budget_tokens`")
+	}
+	return nil
+}
+
+// checkLast: with a number of tokens, calls whose results are at the end have a thought in front of them.
+func (c *thinkingConfig) checkLast(turns []joined) error {
+	if c == nil || c.Type != "enabled" || len(turns) < 2 {
+		return nil
+	}
+	last, before := turns[len(turns)-1].blocks, turns[len(turns)-2]
+	if len(last) > 0 && last[0].Type == "tool_result" && !strings.Contains(before.blocks[0].Type, "thinking") {
+		return refuse("", "messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`.", before.at, before.blocks[0].Type)
+	}
+	return nil
 }
 
 type messagesTurn struct {
@@ -97,8 +128,11 @@ func parseMessages(body []byte) (Request, error) {
 		return req, refuse("", "messages: at least one message is required")
 	case bytes.Count(body, []byte(`"cache_control":{`)) > 4:
 		return req, refuse("", "A maximum of 4 blocks with cache_control may be provided.")
-	case w.Thinking != nil && w.Thinking.Type != "adaptive" && w.Thinking.Type != "disabled":
-		return req, refuse("", "thinking.type: %q is not supported for this model", w.Thinking.Type)
+	case w.OutputConfig != nil && !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, w.OutputConfig.Effort):
+		return req, refuse("", "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'")
+	}
+	if err := w.Thinking.check(w.Model, *w.MaxTokens); err != nil {
+		return req, err
 	}
 	req.MaxTokens = *w.MaxTokens
 	sum := sha256.New()
@@ -113,6 +147,9 @@ func parseMessages(body []byte) (Request, error) {
 		return req, err
 	}
 	if err := checkUses(turns); err != nil {
+		return req, err
+	}
+	if err := w.Thinking.checkLast(turns); err != nil {
 		return req, err
 	}
 	for _, t := range turns {

@@ -151,7 +151,13 @@ func TestMessages_Strict(t *testing.T) {
 		{"tool twice", `{"model":"m","max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}},{"name":"f","input_schema":{"type":"object"}}],"messages":[` + u + `]}`, "unique"},
 		{"tool schema", `{"model":"m","max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"string"}}],"messages":[` + u + `]}`, "'object'"},
 		{"tool name", `{"model":"m","max_tokens":9,"tools":[{"name":"f.g","input_schema":{"type":"object"}}],"messages":[` + u + `]}`, "pattern"},
-		{"fixed budget", `{"model":"m","max_tokens":9,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[` + u + `]}`, "thinking.type"},
+		{"a budget above the limit", `{"model":"m","max_tokens":9,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[` + u + `]}`, "must be greater"},
+		{"a budget below the least", `{"model":"m","max_tokens":9,"thinking":{"type":"enabled","budget_tokens":5},"messages":[` + u + `]}`, "1024"},
+		{"a level", `{"model":"m","max_tokens":9,"output_config":{"effort":"high"},"messages":[` + u + `]}`, ""},
+		{"no such level", `{"model":"m","max_tokens":9,"output_config":{"effort":"minimal"},"messages":[` + u + `]}`, "output_config.effort"},
+		{"a budget behind a call without its thought", `{"model":"m","max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[` +
+			strings.Join([]string{u, c1, user(r1)}, ",") + `]}`, "Expected `thinking`"},
+		{"fixed budget", `{"model":"claude-fake","max_tokens":9,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[` + u + `]}`, "thinking.type"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package models_test
 import (
 	"database/sql"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -143,6 +144,23 @@ func (w *world) say(a *harness.Agent, session, text string) string {
 		w.t.Fatalf("%.80s: %v", text, m.Error)
 	}
 	return a.Text(session)[before:]
+}
+
+// command runs the binary to its end.
+func (w *world) command(args ...string) string {
+	w.t.Helper()
+	plain, _, err := harness.Binaries()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.Command(plain, args...)
+	cmd.Env, cmd.Dir = append([]string{"PATH=" + os.Getenv("PATH"), "HOLDFAST_HOME=" + w.home}, w.env...), w.work
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		w.t.Fatalf("holdfast %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }
 
 // states are those of all requests on record, in their order.

@@ -18,6 +18,7 @@ type Config struct {
 	Model struct {
 		Name             string `toml:"name"`
 		MaxTokens        int64  `toml:"max_tokens"`
+		ReasoningEffort  string `toml:"reasoning_effort"` // "" leaves it to the model
 		OpenAIBaseURL    string `toml:"openai_base_url"`
 		OpenAIAPI        string `toml:"openai_api"`     // "chat" (the default) or "responses"
 		OpenAIDialect    string `toml:"openai_dialect"` // "" is that of the address

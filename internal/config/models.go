@@ -73,6 +73,14 @@ func reasoning(v any) (wrong, write string) {
 	return "", ""
 }
 
+// level checks one level of thinking. Which ones a model has is for the one who asks it.
+func level(v any) (wrong, write string) {
+	if s := v.(string); strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
+		return "is " + strconv.Quote(clip(s)), "write one level such as low, medium or high; 'holdfast models PROVIDER/NAME' shows those of a model"
+	}
+	return "", ""
+}
+
 // Efforts are the words of a way of reasoning.
 func Efforts(text string) []string {
 	words := strings.Split(text, ",")

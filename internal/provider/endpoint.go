@@ -22,6 +22,7 @@ type EndpointConfig struct {
 	MaxTokens int64  // output limit of one answer; 0 means the provider's default
 	TextOnly  bool   // the model takes no images; it is told of them
 	Dialect   string // chat completions: name of the server's dialect; "" means that of its address
+	effort    effort // how it can be told how much to think
 	Limits    Limits
 	Now       func() time.Time // nil means time.Now; used for Retry-After dates only
 }

@@ -26,6 +26,7 @@ func (m *Responses) encode(req session.ModelRequest) (responses.ResponseNewParam
 	if name := m.dialect.cacheName(req.Conversation); name != "" {
 		p.PromptCacheKey = openai.String(name)
 	}
+	p.Reasoning.Effort = shared.ReasoningEffort(m.config.effort.of(req))
 	if m.config.MaxTokens > 0 {
 		p.MaxOutputTokens = openai.Int(m.config.MaxTokens)
 	}

@@ -61,6 +61,7 @@ func (m *Anthropic) encode(req session.ModelRequest) (anthropic.MessageNewParams
 		}
 	}
 	t.userIsLast()
+	m.think(&p, t, m.config.effort.of(req))
 	before := t.digest()
 	t.cache()
 	for _, turn := range t.turns {
@@ -158,6 +159,13 @@ func (t *thread) native(msg session.Message) []json.RawMessage {
 		return nil
 	}
 	return out
+}
+
+// kindOf is the type of a block.
+func kindOf(raw json.RawMessage) string {
+	var b struct{ Type string }
+	_ = json.Unmarshal(raw, &b) // what cannot be read is of no type
+	return b.Type
 }
 
 // cache marks the end of the request, so that the next one is charged for what is new only, and the end of the one before: the service

@@ -7,13 +7,14 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/shared"
 
 	"holdfast/session"
 )
 
 // encode turns a request into the wire's. The same request always gives the same bytes, which lets endpoints cache its beginning.
 func (m *OpenAI) encode(req session.ModelRequest) (openai.ChatCompletionNewParams, error) {
-	p := openai.ChatCompletionNewParams{Model: m.config.Model}
+	p := openai.ChatCompletionNewParams{Model: m.config.Model, ReasoningEffort: shared.ReasoningEffort(m.config.effort.of(req))}
 	if !m.dialect.noUsage {
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}

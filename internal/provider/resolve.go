@@ -31,8 +31,9 @@ const maxScript = 16 << 20
 // Config says which model is wanted and where its settings are found.
 type Config struct {
 	Model     string                   // "openai/NAME", "anthropic/NAME", "scripted/FILE", or "" for the default of the key that is set
-	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, ANTHROPIC_AUTH_TOKEN, HOLDFAST_OPENAI_API, HOLDFAST_OPENAI_DIALECT, HOLDFAST_MAX_TOKENS, HOLDFAST_IMAGES; nil means that none is set
+	Getenv    func(name string) string // OPENAI_ and ANTHROPIC_, API_KEY and BASE_URL, ANTHROPIC_AUTH_TOKEN, HOLDFAST_OPENAI_API, HOLDFAST_OPENAI_DIALECT, HOLDFAST_MAX_TOKENS, HOLDFAST_REASONING_EFFORT, HOLDFAST_IMAGES; nil means that none is set
 	CredKey   []byte                   // key of the credential's hash in the identity; the same for the whole store
+	Chosen    bool                     // the model is a session's own: what was set for another one does not keep it from being asked
 	MaxTokens int64                    // output limit of one answer; 0 means the provider's default
 	Catalogue *catalogue.Catalogue     // what is known of models; nil means what is built in
 	Limits    Limits
@@ -168,7 +169,11 @@ func resolveEndpoint(c Config, kind, name, owner, base string, open func(Endpoin
 	if err != nil {
 		return nil, err
 	}
-	m, err := open(EndpointConfig{Model: name, BaseURL: at.base, Key: at.key, Token: at.token, CredKey: c.CredKey, MaxTokens: c.MaxTokens, TextOnly: blind, Limits: c.Limits, Now: c.Now})
+	thinks := effortOf(kind, name, known)
+	if err := thinks.take("HOLDFAST_REASONING_EFFORT", c.Getenv("HOLDFAST_REASONING_EFFORT")); err != nil && !c.Chosen {
+		return nil, err
+	}
+	m, err := open(EndpointConfig{Model: name, effort: thinks, BaseURL: at.base, Key: at.key, Token: at.token, CredKey: c.CredKey, MaxTokens: c.MaxTokens, TextOnly: blind, Limits: c.Limits, Now: c.Now})
 	if err != nil {
 		return nil, fmt.Errorf("set up the model %s/%s: %w", kind, name, err)
 	}

@@ -14,7 +14,7 @@ const insertSession = `INSERT INTO sessions
 
 // InsertSession stores a new session with its first owner.
 func (t *Tx) InsertSession(s session.Session) error {
-	_, err := t.exec("insert session", insertSession, s.ID, place(s.Cwd), enc(t, places(s.Roots)), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile),
+	_, err := t.exec("insert session", insertSession, s.ID, place(s.Cwd), enc(t, places(s.Roots)), s.Identity, s.Title, s.Mode, s.Choice.String(), enc(t, s.Profile),
 		s.Owner, s.Generation, s.Closed, ms(s.CreatedAt), ms(s.UpdatedAt), place(s.WorkTree))
 	t.trace.note("create", s.ID, s.Owner, s.Generation, false)
 	return err
@@ -24,12 +24,14 @@ const sessionColumns = `SELECT id, cwd, roots, identity, title, mode, model, pro
 	created_at, updated_at, work_tree, recovery, served_at FROM sessions`
 
 func scanSession(r scanner) (s session.Session, err error) {
-	var roots, profile string
+	var roots, choice, profile string
 	var created, updated, served int64
-	err = r.Scan(&s.ID, &s.Cwd, &roots, &s.Identity, &s.Title, &s.Mode, &s.Model, &profile, &s.Owner, &s.Generation, &s.LastSeq,
+	err = r.Scan(&s.ID, &s.Cwd, &roots, &s.Identity, &s.Title, &s.Mode, &choice, &profile, &s.Owner, &s.Generation, &s.LastSeq,
 		&s.Closed, &created, &updated, &s.WorkTree, &s.Recovery, &served)
 	if err == nil {
-		s.Broken = valid(errors.Join(dec(roots, &s.Roots), dec(profile, &s.Profile)), among(s.Mode, session.Modes...), len(s.Roots) > 0)
+		var unread error
+		s.Choice, unread = session.ParseChoice(choice)
+		s.Broken = valid(errors.Join(unread, dec(roots, &s.Roots), dec(profile, &s.Profile)), among(s.Mode, session.Modes...), len(s.Roots) > 0)
 		if s.Broken != session.CodeNone {
 			s.Roots = []string{s.Cwd} // never written back
 		}
@@ -71,7 +73,7 @@ func (t *Tx) UpdateSession(s session.Session) error {
 		if err := t.one("update session", updateBrokenSession, s.Closed, ms(s.UpdatedAt), s.ID); err != nil {
 			return err
 		}
-	} else if err := t.one("update session", updateSession, enc(t, places(s.Roots)), s.Identity, s.Title, s.Mode, s.Model, enc(t, s.Profile), s.Closed,
+	} else if err := t.one("update session", updateSession, enc(t, places(s.Roots)), s.Identity, s.Title, s.Mode, s.Choice.String(), enc(t, s.Profile), s.Closed,
 		ms(s.UpdatedAt), s.Recovery, s.ID); err != nil {
 		return err
 	}
