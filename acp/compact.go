@@ -16,7 +16,7 @@ func (a *Agent) hasCompactions() bool {
 
 // compacting tells how a compaction goes that is not committed. A client that does not show them is told by the line that follows.
 func (f *follower) compacting(l session.Live) {
-	if !f.a.hasCompactions() {
+	if !f.a.hasCompactions() || f.shown(l.Item).closed { // the log may be ahead of what the bus brings
 		return
 	}
 	u := &v1.CompactionUpdate{CompactionID: v1.CompactionID(l.Item), Status: v1.CompactionStatus(l.Compaction)}

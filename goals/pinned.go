@@ -32,6 +32,9 @@ func (Hooks) Pinned(stx session.Tx, id session.SessionID) (string, error) {
 			b.WriteString(": " + r.Reason)
 		}
 		b.WriteByte('\n')
+		if err := pinnedEvidence(tx, &b, r); err != nil {
+			return "", err
+		}
 	}
 	fmt.Fprintf(&b, "The goal is %s, set %s.\n", g.Status, g.CreatedAt.UTC().Format(time.RFC3339))
 	if g.Feedback != "" {
@@ -69,4 +72,20 @@ func more(e session.PlanEntry) string {
 		parts = append(parts, "evidence "+strings.Join(e.Evidence, " "))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// pinnedEvidence names the calls that were noted as evidence: after a compaction the model no longer sees them.
+func pinnedEvidence(tx Tx, b *strings.Builder, r Requirement) error {
+	for _, id := range r.Evidence {
+		ef, err := tx.Effect(session.EffectID(id))
+		if errors.Is(err, session.ErrNotFound) { // a digest
+			fmt.Fprintf(b, "  - evidence: %s\n", id)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "  - evidence: %s: %s (call %s)\n", ef.Tool, ef.Plan.Title, ef.ID)
+	}
+	return nil
 }

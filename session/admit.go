@@ -168,6 +168,7 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	if t.setup, err = t.driver().Setup(tx, t.sess, run); err != nil {
 		return err
 	}
+	t.saidMode = t.sess.Mode
 	if run.Kind == RunVerification {
 		t.setup.Thread = string(run.ID) // never chat
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A compaction asks the model for a summary, in a request of its own without tools, and commits summary, usage and what is kept in one
@@ -269,7 +270,7 @@ func (t *turn) askSummary(ctx context.Context, transcript, keep string) (ModelRe
 		return nil
 	})
 	req.settle(resp, err, t.e.Now())
-	if err == nil && (resp.Text == "" || resp.Finish == FinishRefusal || len(resp.Calls) > 0) {
+	if err == nil && (strings.TrimSpace(resp.Text) == "" || resp.Finish == FinishRefusal || len(resp.Calls) > 0) {
 		err = noRoom("The model gave no summary.")
 	}
 	if err == nil {

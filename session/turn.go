@@ -21,6 +21,8 @@ type turn struct {
 	setup Setup
 	model Model
 
+	saidMode Mode // that setup tells the model
+
 	against   map[string]bool // tools that a rule of the user stands against, as of the last look; nil to look
 	reads     []finishedRead  // not stored yet
 	readSince time.Time       // since when they may wait
@@ -186,6 +188,9 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 			return ErrStopped
 		}
 		req.StartedAt = t.e.Now()
+		if err := t.sayMode(tx, run); err != nil {
+			return err
+		}
 		if err := t.tellEnds(tx, t.run, t.att); err != nil {
 			return err
 		}
@@ -233,6 +238,23 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		return false, "", err
 	}
 	return s.store(ctx, resp)
+}
+
+// sayMode has the model told the mode that its calls are judged by: a user may set another in the middle of a turn.
+func (t *turn) sayMode(tx Tx, run Run) error {
+	s, err := tx.Session(t.a.id)
+	if err != nil || s.Mode == t.saidMode {
+		return err
+	}
+	sess := t.sess
+	sess.Mode = s.Mode
+	setup, err := t.driver().Setup(tx, sess, run)
+	if err != nil {
+		return err
+	}
+	setup.Thread = t.setup.Thread
+	t.sess, t.setup, t.saidMode = sess, setup, s.Mode
+	return nil
 }
 
 // offered lists the tools of the next request. A review sees only what is built in.

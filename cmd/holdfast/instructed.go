@@ -35,10 +35,10 @@ func informed(n *node, all map[session.RunKind]session.Driver) map[session.RunKi
 
 // prompt is what the model is told about its place, and what the files there say.
 func (n *node) prompt(s session.Session) string {
-	text := systemPrompt(s)
 	if n.projects == nil {
-		return text
+		return systemPrompt(s, "")
 	}
+	text := systemPrompt(s, n.projects.repository(s.Cwd))
 	if more := n.projects.told(s); more != "" {
 		text += "\n\n" + more
 	}
@@ -52,10 +52,19 @@ func (p *projects) read(ctx context.Context, s session.Session) string {
 	if !c.Instructions.Disabled {
 		text = instructions.Text(p.files(s, c))
 	}
+	tree := gitState(p.home, s.Cwd)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.texts[strings.Join(s.Roots, "\x00")] = text
+	p.git[s.Cwd] = tree
 	return text
+}
+
+// repository is what the last look at a directory found of git.
+func (p *projects) repository(cwd string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.git[cwd]
 }
 
 func (p *projects) told(s session.Session) string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -199,14 +198,6 @@ func drivers(st session.Store, builtin []session.Tool, model func() (session.Mod
 		session.RunGoal:         goals.Work{System: prompt, Tools: with(goals.WorkTools()...)},
 		session.RunVerification: goals.Review{Store: st, Tools: append(readers, goals.ReviewTool(judge)), Code: shell},
 	}
-}
-
-// systemPrompt is what every model is told about its place.
-func systemPrompt(s session.Session) string {
-	return "You are Holdfast, a coding agent working in the user's own directory through tools. Look before you change anything, keep changes small, and " +
-		"say plainly what you did and what you do not know. Tool results may say that a call never started or that its outcome is unknown: " +
-		"then look at the real state first and do not repeat the call blindly.\nWorking directory: " + s.Cwd +
-		"\nDirectories you may use: " + strings.Join(s.Roots, ", ") + "\nMode: " + string(s.Mode)
 }
 
 // fallback is how many seconds a lost doorbell may cost a process where nothing runs.

@@ -28,11 +28,12 @@ type projects struct {
 	mu    sync.Mutex
 	shown map[session.SessionID]string // the digest of what was last shown in a session
 	texts map[string]string            // of instruction files, by the directories of a session
+	git   map[string]string            // what the last look found of git, by directory
 }
 
 func newProjects(home string, st session.Store, engine func() *session.Engine) *projects {
 	user, _ := userFile(home) // what is wrong with it is told by the toolbox
-	return &projects{home: home, st: st, engine: engine, user: user, shown: map[session.SessionID]string{}, texts: map[string]string{}}
+	return &projects{home: home, st: st, engine: engine, user: user, shown: map[session.SessionID]string{}, texts: map[string]string{}, git: map[string]string{}}
 }
 
 // standing is a project with what the user has said about it.

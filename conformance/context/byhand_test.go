@@ -37,13 +37,14 @@ var shows = map[string]any{"session": map[string]any{"compaction": map[string]an
 
 // A compaction by hand asks for a summary that keeps what was named, without tools, and shows nothing of it as chat. A client that shows compactions
 // gets its updates and no line; what follows begins with the summary.
-func TestByHand(t *testing.T) {
-	w := newWorld(t)
+func TestByHand(t *testing.T) { onEach(t, byHand) }
+
+func byHand(t *testing.T, w *world) {
 	a := w.launch("", shows)
 	s := a.NewSession(w.work)
 	w.say(a, s, "the first thing")
 	w.say(a, s, "the second thing")
-	if said := w.say(a, s, "/compact the colour of the door"); said != "" {
+	if said := w.watched(a, s, "/compact the colour of the door"); said != "" {
 		t.Errorf("something was said: %q", said)
 	}
 	if got := compactions(a, s); !slices.Equal(got, []string{"in_progress", "completed: " + summary}) {
@@ -87,6 +88,34 @@ func TestByHand_NothingToCompact(t *testing.T) {
 	if n := len(w.model.Requests()); n != 0 {
 		t.Errorf("%d requests were made", n)
 	}
+}
+
+// watched compacts by hand while a client looks on that shows compactions: the summary comes once it was told that one is made.
+func (w *world) watched(a *harness.Agent, session, text string) string {
+	w.t.Helper()
+	gate := make(chan struct{})
+	var was func(int, fakemodel.Request) fakemodel.Reply
+	w.set(func() {
+		was = w.summed
+		w.summed = func(n int, r fakemodel.Request) fakemodel.Reply {
+			reply := fakemodel.Text(summary)
+			if was != nil {
+				reply = was(n, r)
+			}
+			reply.Steps = append([]fakemodel.Step{fakemodel.Gate(gate)}, reply.Steps...)
+			return reply
+		}
+	})
+	before := len(compactions(a, session))
+	shown := len(a.Text(session))
+	id := a.Prompt(session, text)
+	harness.Eventually(w.t, "the client is told", func() bool { return len(compactions(a, session)) > before })
+	close(gate)
+	if m := a.Await(id); m.Error != nil {
+		w.t.Fatal(m.Error)
+	}
+	w.set(func() { w.summed = was })
+	return a.Text(session)[shown:]
 }
 
 // gated makes summaries wait until the gate is opened.

@@ -13,8 +13,9 @@ func filler(name string, kib int) string {
 }
 
 // A request that the provider refuses as too long is compacted once, and goes on: nothing of the newest message is lost.
-func TestOverflow_OneCompactionThenOn(t *testing.T) {
-	w := newWorld(t)
+func TestOverflow_OneCompactionThenOn(t *testing.T) { onEach(t, overflowOneCompactionThenOn) }
+
+func overflowOneCompactionThenOn(t *testing.T, w *world) {
 	a := w.launch("", nil)
 	s := a.NewSession(w.work)
 	for _, name := range []string{"alpha", "beta", "gamma"} {
@@ -81,7 +82,10 @@ func TestLimit_UnknownCompactsNothing(t *testing.T) {
 
 // When the provider refuses everything, at most two compactions follow each other; then the work waits and says for what. No tool runs.
 func TestOverflow_ThatCompactingDoesNotHelp(t *testing.T) {
-	w := newWorld(t)
+	onEach(t, overflowThatCompactingDoesNotHelp)
+}
+
+func overflowThatCompactingDoesNotHelp(t *testing.T, w *world) {
 	a := w.launch("", nil)
 	s := a.NewSession(w.work)
 	for _, name := range []string{"alpha", "beta", "gamma"} {

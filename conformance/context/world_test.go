@@ -3,6 +3,7 @@
 package context_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -39,6 +40,8 @@ type world struct {
 	asked  []fakemodel.Request                              // for summaries
 	summed func(n int, r fakemodel.Request) fakemodel.Reply // answers the n-th request for a summary; nil for the summary
 	answer func(r fakemodel.Request) fakemodel.Reply        // answers any other request
+
+	family string // of the model; "" for the suite's
 }
 
 func newWorld(t *testing.T) *world {
@@ -66,6 +69,17 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	return w
+}
+
+// onEach runs a test on every wire.
+func onEach(t *testing.T, test func(t *testing.T, w *world)) {
+	for _, family := range fakemodel.Families {
+		t.Run(family, func(t *testing.T) {
+			w := newWorld(t)
+			w.family = family
+			test(t, w)
+		})
+	}
 }
 
 func firstLine(s string) string {
@@ -148,7 +162,7 @@ func (w *world) write(name, text string) {
 }
 
 func (w *world) env() []string {
-	return append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info"}, append(w.model.Env(fakemodel.Family()), w.also...)...)
+	return append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info"}, append(w.model.Env(cmp.Or(w.family, fakemodel.Family())), w.also...)...)
 }
 
 // launch starts an agent in which everything is allowed. With a point it dies there. Capabilities are those of the client.

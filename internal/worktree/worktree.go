@@ -119,6 +119,9 @@ func (t *Tree) Root(cwd string) string {
 	}
 }
 
+// Head is what HEAD names in the repository that holds a directory: the name of a branch with "refs/heads/" before it, "detached", or "no git".
+func (t *Tree) Head(cwd string) string { return head(cwd) }
+
 var errNotDir = errors.New("not a directory")
 
 // head is what HEAD names in the repository that holds dir: a branch, or "detached". A detached commit changes with each checkout
