@@ -176,7 +176,7 @@ var updateTool = stateTool{
 		if err != nil {
 			return "", err
 		}
-		if c.Run.Revision != g.Revision { // what it reports on is no longer what is wanted
+		if c.Revision != g.Revision { // what it reports on is no longer what is wanted
 			return "", &session.ToolError{Message: "The user has revised the goal meanwhile. " + contract(g, reqs)}
 		}
 		g.UpdatedAt = c.Now

@@ -44,6 +44,9 @@ func (t *turn) before(ctx context.Context) error {
 		if run.Desired != DesiredRun {
 			return ErrStopped
 		}
+		if run.Revision != t.began {
+			return errYield
+		}
 		req.StartedAt = t.e.Now()
 		return tx.InsertRequest(req)
 	})

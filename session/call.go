@@ -298,7 +298,7 @@ func (c *call) apply(ctx context.Context, st StateTool, approval Approval) error
 		if err != nil {
 			return err
 		}
-		cc := CallContext{Session: s, Run: c.t.run, Attempt: c.t.att, Effect: c.effect.ID, Now: c.t.e.Now(), NewID: c.t.e.NewID}
+		cc := CallContext{Session: s, Run: c.t.run, Revision: c.t.began, Attempt: c.t.att, Effect: c.effect.ID, Now: c.t.e.Now(), NewID: c.t.e.NewID}
 		out, err := st.Apply(tx, cc, []byte(c.item.Body.Tool.Args))
 		var te *ToolError
 		if errors.As(err, &te) {

@@ -81,12 +81,13 @@ type StateTool interface {
 
 // CallContext is what a StateTool may know about its call.
 type CallContext struct {
-	Session Session
-	Run     Run
-	Attempt Attempt
-	Effect  EffectID
-	Now     time.Time
-	NewID   func() string
+	Session  Session
+	Run      Run
+	Revision int64 // of the run when the attempt began
+	Attempt  Attempt
+	Effect   EffectID
+	Now      time.Time
+	NewID    func() string
 }
 
 // Finding is what is certain about a dispatched call after its owner was lost.

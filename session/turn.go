@@ -187,6 +187,9 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		if run.Desired != DesiredRun { // a stop that is stored is obeyed, also by a process that slept meanwhile
 			return ErrStopped
 		}
+		if run.Revision != t.began { // what it was to ask is no longer what is wanted
+			return errYield
+		}
 		req.StartedAt = t.e.Now()
 		if err := t.sayMode(tx, run); err != nil {
 			return err
