@@ -314,7 +314,9 @@ func (k *track) race(a, b string, looked bool) {
 	got := k.meanwhile(b, name, g, looked, release)
 	k.answered(a, wantA, first())
 	k.answered(b, wantB, got)
-	k.gates.open(name)
+	if start == "reviewing" { // a review that a request began in its own right stays where it is
+		k.gates.open(name)
+	}
 	if a == "restart" || b == "restart" {
 		k.a.Must("session/load", object{"sessionId": g.SessionID, "cwd": k.work, "mcpServers": []any{}}, nil)
 	}

@@ -112,7 +112,10 @@ func TestKinds_AStopBehindACancelHolds(t *testing.T) {
 			return true
 		},
 		"/stop": func(w *world, a, _ *harness.Agent, session string) bool { say(w.t, a, session, "/stop"); return false },
-		"/goal pause": func(w *world, a, _ *harness.Agent, session string) bool { say(w.t, a, session, "/goal pause"); return false },
+		"/goal pause": func(w *world, a, _ *harness.Agent, session string) bool {
+			say(w.t, a, session, "/goal pause")
+			return false
+		},
 		"goals pause": func(w *world, a, _ *harness.Agent, session string) bool {
 			harness.Eventually(w.t, "the cancel is stored", func() bool { status, _ := w.goal(a, session); return status == "paused" })
 			_, _, _ = w.cli("goals", "pause", w.goalID(a, session))
