@@ -54,6 +54,7 @@ crash:
 # The suites that drive the binary, with the second model family. Parts of them run on both anyway.
 families:
 	HOLDFAST_FAMILY=anthropic $(GO) test -count=1 -timeout 20m ./conformance/... ./goals
+	HOLDFAST_FAMILY=responses $(GO) test -count=1 -timeout 20m ./conformance/... ./goals
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./conformance/bench
