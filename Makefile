@@ -51,9 +51,10 @@ crash:
 	HOLDFAST_CRASH_LONG=1 $(GO) test -count=1 -timeout 60m ./conformance/crash
 	HOLDFAST_CRASH_LONG=1 $(GO) test -count=1 -timeout 20m -v -run TestSoak_Long ./conformance/soak
 
-# The suites that drive the binary, with the second model family. Parts of them run on both anyway.
+# The suites that drive the binary, with the other model families. Parts of them run on all anyway.
 families:
 	HOLDFAST_FAMILY=anthropic $(GO) test -count=1 -timeout 20m ./conformance/... ./goals
+	HOLDFAST_FAMILY=responses $(GO) test -count=1 -timeout 20m ./conformance/... ./goals
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./conformance/bench

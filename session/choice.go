@@ -77,9 +77,6 @@ func (e *Engine) Fits(p Profile) bool { return p.Fits(e.HereFor(p.Choice())) }
 // ModelFor is the model of work, or why there is none here.
 func (e *Engine) ModelFor(p Profile) (Model, error) { return e.modelFor(p.Choice()) }
 
-// Current is what the next work of a session begins with here.
-func (e *Engine) Current(s Session) Profile { return e.HereFor(s.Choice) }
-
 // SetModel chooses the model of a session from its next message on; "" or the name of the process's own takes the choice back. What runs goes on
 // as it began. A level of thinking stays when the new model has it.
 func (e *Engine) SetModel(ctx context.Context, id SessionID, name string) error {
