@@ -58,7 +58,7 @@ families:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./conformance/bench
-	$(GO) test -run '^$$' -bench . ./acp/... ./internal/store ./internal/instance ./internal/provider ./internal/proc ./internal/tools ./internal/worktree ./mcp/client
+	$(GO) test -run '^$$' -bench . ./acp/... ./session ./internal/store ./internal/instance ./internal/provider ./internal/proc ./internal/tools ./internal/worktree ./mcp/client
 
 clean:
 	rm -rf bin conformance/node_modules
