@@ -134,6 +134,18 @@ func TestExtract_AskedAgainAfterAFault(t *testing.T) {
 	}
 }
 
+// An endpoint that never answers this one thing is asked three times; then the work begins without.
+func TestExtract_NeverAnswered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, offering, accepts).extracting(reads(fakemodel.Error(503, "Overloaded.", "overloaded")))
+	a, s := w.start()
+	create(a, s, wish, nil)
+	g := w.until(a, s, "achieved")
+	if n := w.requests("submit_requirements"); n != 3 || g.Extraction.State != "failed" || !strings.Contains(g.Extraction.Note, "3 times") {
+		t.Errorf("asked %d times, the goal is %+v", n, g)
+	}
+}
+
 // What nobody confirmed sends the work back once and then no longer stands in the way; the goal's end says so. A command that nobody confirmed is
 // never run.
 func TestExtract_UnconfirmedSendsBackOnce(t *testing.T) {
