@@ -168,6 +168,7 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	if t.setup, err = t.driver().Setup(tx, t.sess, run); err != nil {
 		return err
 	}
+	t.setUp, t.answered = run.Revision, 0
 	if run.Kind == RunVerification {
 		t.setup.Thread = string(run.ID) // never chat
 	}

@@ -33,6 +33,8 @@ type turn struct {
 	last      string          // digest of the last answer's calls
 	same      int             // how often in a row it came
 	asked     int             // model requests of this attempt
+	setUp     int64           // revision that the setup is of
+	answered  int64           // revision of the request whose answer is carried out; 0 before the first
 
 	slot   bool   // it has one of the slots for unattended work
 	queued bool   // it found none
@@ -188,7 +190,10 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 		if run.Desired != DesiredRun { // a stop that is stored is obeyed, also by a process that slept meanwhile
 			return ErrStopped
 		}
-		req.StartedAt = t.e.Now()
+		if err := t.revise(tx, run); err != nil {
+			return err
+		}
+		req.StartedAt, req.Revision = t.e.Now(), run.Revision
 		if err := t.tellEnds(tx, t.run, t.att); err != nil {
 			return err
 		}
@@ -213,6 +218,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	if err != nil {
 		return false, "", err
 	}
+	t.answered = req.Revision
 	mr := ModelRequest{System: t.setup.System, Messages: messages}
 	for _, tool := range tools {
 		mr.Tools = append(mr.Tools, tool.Spec())
