@@ -9,6 +9,9 @@ import (
 	"holdfast/session"
 )
 
+// pinnedEvidence is how many of a Goal's calls are kept, the newest.
+const pinnedEvidence = 60
+
 // Pinned is the open Goal of a session as it is now: what it is about, word for word, what holds of it, and its limits. A compaction keeps it.
 func (Hooks) Pinned(stx session.Tx, id session.SessionID) (string, error) {
 	tx := in(stx)
@@ -31,10 +34,20 @@ func (Hooks) Pinned(stx session.Tx, id session.SessionID) (string, error) {
 		if r.Reason != "" {
 			b.WriteString(": " + r.Reason)
 		}
-		b.WriteByte('\n')
-		if err := pinnedEvidence(tx, &b, r); err != nil {
-			return "", err
+		if len(r.Evidence) > 0 {
+			b.WriteString("; evidence: " + strings.Join(r.Evidence, ", "))
 		}
+		b.WriteByte('\n')
+	}
+	ev, err := gather(tx, g, "", reqs)
+	if err != nil {
+		return "", err
+	}
+	if more := len(ev.effects) - pinnedEvidence; more > 0 {
+		ev.effects = ev.effects[more:]
+	}
+	if len(ev.effects) > 0 {
+		b.WriteString("Stored evidence that can be cited by its id, oldest first:\n" + ev.text())
 	}
 	fmt.Fprintf(&b, "The goal is %s, set %s.\n", g.Status, g.CreatedAt.UTC().Format(time.RFC3339))
 	if g.Feedback != "" {
@@ -72,20 +85,4 @@ func more(e session.PlanEntry) string {
 		parts = append(parts, "evidence "+strings.Join(e.Evidence, " "))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// pinnedEvidence names the calls that were noted as evidence: after a compaction the model no longer sees them.
-func pinnedEvidence(tx Tx, b *strings.Builder, r Requirement) error {
-	for _, id := range r.Evidence {
-		ef, err := tx.Effect(session.EffectID(id))
-		if errors.Is(err, session.ErrNotFound) { // a digest
-			fmt.Fprintf(b, "  - evidence: %s\n", id)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(b, "  - evidence: %s: %s (call %s)\n", ef.Tool, ef.Plan.Title, ef.ID)
-	}
-	return nil
 }

@@ -169,6 +169,7 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 		return err
 	}
 	t.saidMode = t.sess.Mode
+	t.answered = 0
 	if run.Kind == RunVerification {
 		t.setup.Thread = string(run.ID) // never chat
 	}

@@ -135,6 +135,12 @@ func (c *call) once(ctx context.Context) error {
 	if c.effect.State == EffectDispatched {
 		return c.reattach(ctx)
 	}
+	if old, err := c.outdated(ctx); err != nil || old {
+		if err == nil {
+			err = c.refuse(ctx, outdatedText, Approval{})
+		}
+		return err
+	}
 	plan, err := c.planned()
 	if err != nil {
 		return c.refuse(ctx, safeText(err), Approval{})

@@ -130,6 +130,12 @@ func (c *call) judgeIn(tx Tx) (j judgement, err error) {
 	if err != nil {
 		return j, err
 	}
+	if old, err := c.t.outdated(tx, run); err != nil || old {
+		if err == nil {
+			err = errRedefined
+		}
+		return j, err
+	}
 	grants, err := c.t.e.Hooks.Grants(tx, run)
 	if err != nil {
 		return j, err

@@ -30,6 +30,8 @@ type turn struct {
 	last      string          // digest of the last answer's calls
 	same      int             // how often in a row it came
 	asked     int             // model requests of this attempt
+	setUp     int64           // revision that the setup is of
+	answered  int64           // revision of the request whose answer is carried out; 0 before the first
 
 	slot   bool   // it has one of the slots for unattended work
 	queued bool   // it found none
@@ -219,6 +221,7 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 	if err != nil {
 		return false, "", err
 	}
+	t.answered = req.Revision
 	mr := ModelRequest{System: t.setup.System, Messages: messages, Conversation: Digest("conversation", string(t.a.id), t.setup.Thread), Cwd: t.sess.Cwd,
 		Faults: t.run.Faults, Effort: t.run.Profile.Effort}
 	for _, tool := range tools {

@@ -76,7 +76,7 @@ func TestFacts_OfAGoalStay(t *testing.T) {
 			facts = w.stored("SELECT json_extract(body, '$.compaction.pinned') FROM items WHERE session = ? AND kind = 'compaction'", s)
 			return facts != ""
 		})
-		w.holds("what is kept", facts, "The objective, verbatim:\n"+objective, "All  tests are green; none is left out.", "- green is unknown\n  - evidence: read: Read notes.txt (call ",
+		w.holds("what is kept", facts, "The objective, verbatim:\n"+objective, "All  tests are green; none is left out.", "- green is unknown; evidence: ", ": Read notes.txt",
 			"Questions that wait for the user's answer:\n- shell: "+command)
 		if !strings.Contains(w.command(0, "sessions", "approvals"), "deploy") {
 			t.Error("the question is gone")

@@ -125,8 +125,8 @@ func TestDoors_EveryAction(t *testing.T) {
 			if same := before.GoalID == after.GoalID; same && a.name != "again" && after.ControlVersion != before.ControlVersion+1 {
 				t.Errorf("%s: the control version went from %d to %d", what, before.ControlVersion, after.ControlVersion)
 			}
-			if old := byCommand.look(s, after.GoalID); a.name == "replace" {
-				if old = byCommand.look(s, before.GoalID); old.Status != "cancelled" || old.Reason != "Replaced by a new goal." {
+			if a.name == "replace" {
+				if old := byCommand.look(s, before.GoalID); old.Status != "cancelled" || old.Reason != "Replaced by a new goal." {
 					t.Errorf("%s leaves %v", what, old.all)
 				}
 			}

@@ -192,7 +192,7 @@ func TestFlow_RevisedInMidTurn(t *testing.T) {
 			old++
 		}
 		for _, m := range r.Results() {
-			refused = refused || strings.Contains(m.Content, "The user has revised the goal meanwhile")
+			refused = refused || strings.Contains(m.Content, "the user revised the goal after this call was planned")
 		}
 	}
 	if old != 1 || !refused {
