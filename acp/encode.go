@@ -229,7 +229,7 @@ func goalUpdate(v goals.View) update {
 }
 
 func commandsUpdate() update {
-	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or help, status, pause, resume, revise, end, verify, retry"}}
+	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or help, status, pause, resume, revise, end, verify, retry, budget"}}
 	turn := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or nothing for the last one"}}
 	step := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or u1, u2, … to take an undo back"}}
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{

@@ -20,6 +20,7 @@ type CreateParams struct {
 	Objective      string
 	Requirements   []Requirement
 	Grants         []Grant
+	Budget         Budget
 	IdempotencyKey string
 	Replace        bool
 	SparesStops    bool // a program asks, which may not replace what the user has stopped
@@ -35,6 +36,9 @@ type CreateParams struct {
 func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
 	reqs, err := check(p)
 	if err != nil {
+		return View{}, err
+	}
+	if p.Budget, err = p.Budget.checked(); err != nil {
 		return View{}, err
 	}
 	e := s.Engine
@@ -167,7 +171,7 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 		}
 	}
 	g := Goal{ID: newID(), Session: p.Session, Run: session.RunID(newID()), Revision: 1, ControlVersion: 1, Objective: p.Objective,
-		Status: Active, Grants: p.Grants, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
+		Status: Active, Grants: p.Grants, Budget: p.Budget, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
 	run := session.Run{ID: g.Run, Session: p.Session, Kind: session.RunGoal, Desired: session.DesiredRun, Phase: session.PhaseQueued,
 		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now, Profile: p.Profile.Or(sess.Profile), Client: p.Client}
 	if err := tx.InsertRun(run); err != nil {

@@ -37,6 +37,9 @@ func (Hooks) Pinned(stx session.Tx, id session.SessionID) (string, error) {
 	if g.Feedback != "" {
 		b.WriteString("What the last review or revision said:\n" + g.Feedback + "\n")
 	}
+	if g.Budget != (Budget{}) {
+		b.WriteString("It may use in all: " + g.Budget.String() + "\n")
+	}
 	for _, grant := range g.Grants {
 		if grant.Revision == g.Revision {
 			b.WriteString("Allowed beforehand, and nothing beyond it: " + grant.Covers + "\n")

@@ -34,6 +34,7 @@ type UpdateParams struct {
 	Requirements  []Requirement
 	RequirementID string
 	Reason        string
+	Budget        *Budget // for budget: the new limits in place of all old ones
 	// Client: a program asks, not the user. SparesStops: it may not take back what the user has stopped.
 	Client, SparesStops bool
 }
@@ -65,7 +66,7 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 		if err := apply(tx, g, p, e.Now(), e.NewID); err != nil {
 			return err
 		}
-		if p.Action == "resume" || p.Action == "retry" || p.Action == "redo" {
+		if p.Action == "resume" || p.Action == "retry" || p.Action == "redo" || p.Action == "budget" && g.Status == Exhausted {
 			if err := session.Rebase(tx, g.Session, identity, e.Now()); err != nil {
 				return err
 			}
@@ -85,12 +86,12 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 	return s.Get(ctx, g.ID, "")
 }
 
-var actions = []string{"pause", "resume", "end", "verify", "retry", "redo", "revise", "waive"}
+var actions = []string{"pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "budget"}
 
 // apply is one action on a Goal.
 func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) error {
 	if !slices.Contains(actions, p.Action) {
-		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise" or "waive"`}
+		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise", "waive" or "budget"`}
 	}
 	if g.Status.Ended() {
 		return &NotAllowedError{p.Action, g.Status, "create a new goal instead"}
@@ -100,7 +101,17 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 	}
 	g.ControlVersion++
 	g.UpdatedAt, g.CancelCommand = now, ""
+	if g.Status == Exhausted && (p.Action == "resume" || p.Action == "verify" || p.Action == "redo" || p.Action == "retry" && g.ReasonCode != session.CodeBudgetUnpriced) {
+		return &NotAllowedError{p.Action, g.Status, "raise its budget first, with the action budget"}
+	}
 	switch p.Action {
+	case "budget":
+		if err := setBudget(tx, &g, p.Budget); err != nil {
+			return err
+		}
+		if g.Status != Exhausted {
+			return tx.UpdateGoal(g, now)
+		}
 	case "pause":
 		if g.Status != Active && g.Status != Paused {
 			return &NotAllowedError{p.Action, g.Status, "nothing of it is running"}
@@ -153,7 +164,7 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		if err := voidRun(tx, g.Session, g.Run, now); err != nil { // what was allowed was allowed for another contract
 			return err
 		}
-		if g.Status == Paused {
+		if g.Status == Paused || g.Status == Exhausted {
 			return want(tx, g, session.DesiredPaused, now) // a revision revives nothing
 		}
 	case "waive":
