@@ -257,3 +257,23 @@ func TestBudgetThatIsNone(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
+
+// A summary that the goal needs is paid from the same budget: when it is not allowed, none is asked for, and raised it is.
+func TestBudgetIncludesSummaries(t *testing.T) {
+	w := spender(t, "context_tokens = 8000\n") // the second request would not fit
+	w.write("long.txt", strings.Repeat("a line\n", 20000))
+	w.answer = func(r fakemodel.Request) fakemodel.Reply {
+		reply := fakemodel.Calls(fakemodel.Call{Name: "read", Args: fmt.Sprintf(`{"path":"long.txt","offset":%d,"limit":3000}`, len(r.Results())+1)})
+		reply.Usage = &fakemodel.Usage{Prompt: 3000, Completion: 100}
+		return reply
+	}
+	a := w.launch("", nil)
+	s := w.goal(a, map[string]any{"tokens": 4700}) // enough for the first request
+	got := w.exhausted(a, s)
+	if n := len(w.model.Requests()); n != 1 || w.summaries() != 0 {
+		t.Errorf("the model was asked %d times, %d of them for summaries: %+v", n, w.summaries(), got)
+	}
+	a.Must("update_goal", map[string]any{"sessionId": s, "action": "budget", "budget": map[string]any{"tokens": 100000}}, nil)
+	harness.Eventually(t, "a summary is asked for", func() bool { return w.summaries() > 0 })
+	a.Must("update_goal", map[string]any{"sessionId": s, "action": "end"}, nil)
+}
