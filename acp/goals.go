@@ -52,13 +52,24 @@ type goalParams struct {
 
 // unsupported refuses members that would otherwise be ignored silently.
 func (p goalParams) unsupported() error {
-	switch {
-	case present(p.Budget):
-		return &invalid{"budget", "budgets are not available in this version; a goal is unlimited"}
-	case p.Mode != nil:
+	if p.Mode != nil {
 		return &invalid{"mode", "a goal runs in its session's mode in this version; use session/set_mode"}
 	}
 	return nil
+}
+
+// budget is what was given as a budget; nil when nothing was.
+func (p goalParams) budget() (*goals.Budget, error) {
+	if !present(p.Budget) {
+		return nil, nil
+	}
+	b := &goals.BudgetParams{}
+	d := json.NewDecoder(bytes.NewReader(p.Budget))
+	d.DisallowUnknownFields()
+	if err := d.Decode(b); err != nil {
+		return nil, &invalid{"budget", "want an object with costMicros, currency, tokens or activeSeconds, in whole numbers"}
+	}
+	return b.Budget(), nil
 }
 
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
@@ -71,11 +82,18 @@ func (a *Agent) createGoal(ctx context.Context, b *Backend, req *rpc.Request) er
 	if err := p.unsupported(); err != nil {
 		return err
 	}
+	budget, err := p.budget()
+	if err != nil {
+		return err
+	}
+	if budget == nil {
+		budget = &goals.Budget{}
+	}
 	if err := a.needModel(b); err != nil {
 		return err
 	}
 	c := goals.CreateParams{Session: p.SessionID, Objective: p.Objective, Requirements: p.Requirements, Grants: p.Grants,
-		IdempotencyKey: p.IdempotencyKey, Replace: p.Replace}
+		Budget: *budget, IdempotencyKey: p.IdempotencyKey, Replace: p.Replace}
 	switch {
 	case p.SessionID == "" && p.Cwd == "":
 		return &invalid{"sessionId", "name a session, or a cwd to make one for"}
@@ -178,7 +196,11 @@ func (a *Agent) updateGoal(ctx context.Context, b *Backend, req *rpc.Request) er
 	if p.GoalID == "" && p.SessionID == "" {
 		return &invalid{"sessionId", "name a goal or a session"}
 	}
-	v, err := b.Goals.Update(ctx, goals.UpdateParams{Goal: p.GoalID, Session: p.SessionID, Action: p.Action, Expected: p.ExpectedControlVersion,
+	budget, err := p.budget()
+	if err != nil {
+		return err
+	}
+	v, err := b.Goals.Update(ctx, goals.UpdateParams{Budget: budget, Goal: p.GoalID, Session: p.SessionID, Action: p.Action, Expected: p.ExpectedControlVersion,
 		Objective: p.Objective, Requirements: p.Requirements, RequirementID: p.RequirementID, Reason: p.Reason})
 	if err != nil {
 		return err
@@ -231,6 +253,11 @@ func (s slash) action() string {
 	if first == "revise" || first == "waive" {
 		return first
 	}
+	if first == "budget" { // "/goal budget the trip" is an objective
+		if _, err := goals.ParseBudget(strings.TrimPrefix(s.rest, first)); err == nil || !more {
+			return first
+		}
+	}
 	if !more && nearest.Of(s.rest, goalWords) != "" {
 		return "unclear" // no objective is one word that is nearly a command
 	}
@@ -238,12 +265,13 @@ func (s slash) action() string {
 }
 
 // goalWords are what "/goal" takes besides an objective.
-var goalWords = []string{"status", "list", "pause", "resume", "end", "verify", "retry", "redo", "help", "revise", "waive", "stop", "cancel", "clear"}
+var goalWords = []string{"status", "list", "pause", "resume", "end", "verify", "retry", "redo", "help", "revise", "waive", "stop", "cancel", "clear", "budget"}
 
 // slashHelp is what "/goal help" answers.
 const slashHelp = "/goal <objective> sets a goal. /goal status tells where it stands, /goal list every goal of this session, /goal pause (or stop, cancel) stops it until /goal resume, " +
 	"/goal end ends it for good, /goal revise <objective> changes it, /goal waive <requirement> <reason> takes a requirement out of acceptance, /goal verify asks for a review now, " +
-	"/goal retry tries again what a block held up, /goal redo puts back what a stalled turn changed and begins it again."
+	"/goal retry tries again what a block held up, /goal redo puts back what a stalled turn changed and begins it again. " +
+	"/goal budget 2.50 USD, 500000 tokens, 2h limits what it may use, /goal budget none takes the limits away."
 
 // helpLine lists the commands, each with what it does.
 func helpLine() string {
@@ -312,14 +340,24 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 				return "", "Say the new objective: /goal revise <objective>.", nil
 			}
 		}
+		if action == "budget" {
+			budget, err := goals.ParseBudget(strings.TrimPrefix(s.rest, action))
+			if err != nil {
+				return "", "Say the limits, for example: /goal budget 2.50 USD, 500000 tokens, 2h. Nothing was changed.", nil
+			}
+			p.Budget = &budget
+		}
 		v, err := b.Goals.Update(ctx, p)
 		if err != nil {
 			return "", "", err
 		}
+		if action == "budget" {
+			line = "Its budget: " + p.Budget.String() + ". "
+		}
 		if v.Status == goals.Active {
 			hold = v.GoalID
 		}
-		return hold, statusLine(v), nil
+		return hold, line + statusLine(v), nil
 	}
 }
 
@@ -376,7 +414,7 @@ func (b *Backend) requirements(ctx context.Context, id session.SessionID) string
 
 // typedAs is how a user takes each action in a session. Opening the session is not one: it is open.
 var typedAs = map[string]string{"answer": "answer the question", "pause": "/goal pause", "resume": "/goal resume", "end": "/goal end",
-	"verify": "/goal verify", "retry": "/goal retry", "redo": "/goal redo", "revise": "/goal revise <objective>", "takeover": "/takeover"}
+	"verify": "/goal verify", "retry": "/goal retry", "redo": "/goal redo", "revise": "/goal revise <objective>", "budget": "/goal budget <limits>", "takeover": "/takeover"}
 
 // refusal is what a user reads when a command is refused: what can be typed, where the error names what a program can pass.
 func refusal(err error, message string) string {

@@ -21,6 +21,7 @@ type CreateParams struct {
 	Objective      string
 	Requirements   []Requirement
 	Grants         []Grant
+	Budget         Budget
 	IdempotencyKey string
 	Replace        bool
 	Opened         *bool // not nil: this process has a session that is made open for its client, and this is set then
@@ -37,6 +38,9 @@ type CreateParams struct {
 func (s *Service) Create(ctx context.Context, p CreateParams) (View, error) {
 	reqs, err := check(p)
 	if err != nil {
+		return View{}, err
+	}
+	if p.Budget, err = p.Budget.checked(); err != nil {
 		return View{}, err
 	}
 	e := s.Engine
@@ -190,7 +194,8 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 		}
 	}
 	g := Goal{ID: newID(), Session: p.Session, Run: session.RunID(newID()), Revision: 1, ControlVersion: 1, Objective: p.Objective,
-		Status: Active, Extraction: extractionOf(reqs), Grants: p.Grants, IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
+		Status: Active, Extraction: extractionOf(reqs), Grants: p.Grants, Budget: p.Budget,
+		IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
 	run := session.Run{ID: g.Run, Session: p.Session, Kind: session.RunGoal, Desired: session.DesiredRun, Phase: session.PhaseQueued,
 		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now, Profile: p.Profile.Or(sess.Profile), Client: p.Client}
 	if err := tx.InsertRun(run); err != nil {

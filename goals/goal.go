@@ -16,7 +16,7 @@ const (
 	Blocked   Status = "blocked"          // needs a person; left by retry, resume, revise or end
 	Achieved  Status = "achieved"         // final: accepted by a review
 	Cancelled Status = "cancelled"        // final: ended by the user
-	Exhausted Status = "budget_exhausted" // an explicit budget is used up
+	Exhausted Status = "budget_exhausted" // an explicit budget is used up; left by another one or end
 )
 
 // Statuses lists every status.
@@ -53,6 +53,7 @@ type Goal struct {
 	// CancelCommand is the cancel that paused the Goal, so that a prompt right behind it can undo just that.
 	CancelCommand  string
 	Grants         []Grant // given at creation; each counts for one revision
+	Budget         Budget
 	IdempotencyKey string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time

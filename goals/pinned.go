@@ -64,6 +64,9 @@ func (Hooks) Pinned(stx session.Tx, id session.SessionID) (string, error) {
 		fmt.Fprintf(&b, "- %s: %s\n", e.Status, e.Content)
 		b.WriteString("  " + more(e) + "\n")
 	}
+	if g.Budget != (Budget{}) {
+		b.WriteString("It may use in all: " + g.Budget.String() + "\n")
+	}
 	for _, grant := range g.Grants {
 		if grant.Revision == g.Revision {
 			b.WriteString("Allowed beforehand, and nothing beyond it: " + grant.Covers + "\n")

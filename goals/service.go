@@ -34,6 +34,7 @@ type UpdateParams struct {
 	Requirements  []Requirement
 	RequirementID string
 	Reason        string
+	Budget        *Budget // for budget: the new limits in place of all old ones
 	// Client: a program asks, not the user. SparesStops: it may not take back what the user has stopped.
 	Client, SparesStops bool
 }
@@ -65,7 +66,7 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 		if err := apply(tx, g, p, e.Now(), e.NewID); err != nil {
 			return err
 		}
-		if p.Action == "resume" || p.Action == "retry" || p.Action == "redo" {
+		if p.Action == "resume" || p.Action == "retry" || p.Action == "redo" || p.Action == "budget" && g.Status == Exhausted {
 			if err := session.Rebase(tx, g.Session, identity, e.Now()); err != nil {
 				return err
 			}
@@ -88,12 +89,12 @@ func (s *Service) Update(ctx context.Context, p UpdateParams) (View, error) {
 // userAsked stands in the place of a candidate when the user asks for a review.
 const userAsked = "The user asked for a review."
 
-var actions = []string{"pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "confirm", "add"}
+var actions = []string{"pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "confirm", "add", "budget"}
 
 // apply is one action on a Goal.
 func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) error {
 	if !slices.Contains(actions, p.Action) {
-		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "confirm" or "add"`}
+		return &ParamError{"action", `want "pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "confirm", "add" or "budget"`}
 	}
 	if g.Status.Ended() {
 		return &NotAllowedError{p.Action, g.Status, "create a new goal instead"}
@@ -104,8 +105,18 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 	cancelled := g.CancelCommand != ""
 	g.ControlVersion++
 	g.UpdatedAt, g.CancelCommand = now, ""
+	if g.Status == Exhausted && (p.Action == "resume" || p.Action == "verify" || p.Action == "redo" || p.Action == "retry" && g.ReasonCode != session.CodeBudgetUnpriced) {
+		return &NotAllowedError{p.Action, g.Status, "raise its budget first, with the action budget"}
+	}
 	g.Reviewed, g.Reviews, g.TodoSeen = "", 0, "" // the user's word may make the same result another one
 	switch p.Action {
+	case "budget":
+		if err := setBudget(tx, &g, p.Budget); err != nil {
+			return err
+		}
+		if g.Status != Exhausted {
+			return tx.UpdateGoal(g, now)
+		}
 	case "pause":
 		if g.Status == Paused && cancelled { // a prompt right behind the cancel would have taken that back, and takes back no pause
 			if !p.Client {
@@ -167,7 +178,7 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		if err := voidRun(tx, g.Session, g.Run, now); err != nil { // what was allowed was allowed for another contract
 			return err
 		}
-		if g.Status == Paused {
+		if g.Status == Paused || g.Status == Exhausted {
 			return want(tx, g, session.DesiredPaused, now) // a revision revives nothing
 		}
 	case "waive":

@@ -67,6 +67,7 @@ type createArgs struct {
 	Objective    string        `json:"objective"`
 	Requirements []Requirement `json:"requirements"`
 	Grants       []Grant       `json:"grants"`
+	Budget       *BudgetParams `json:"budget"`
 }
 
 type updateArgs struct {
@@ -91,7 +92,8 @@ var createTool = stateTool{
 		`"command":{"type":"string"},"path":{"type":"string"},"pattern":{"type":"string"}},"required":["kind"]}},"grants":{"type":"array","description":` +
 		`"What the goal's own work may do without asking, if the user wants that: file edits in a directory, commands that begin with some words.",` +
 		`"items":{"type":"object","properties":{"kind":{"type":"string","enum":["edit","command"]},"path":{"type":"string"},"command":{"type":"string"}},` +
-		`"required":["kind"]}}},"required":["objective"]}`,
+		`"required":["kind"]}},"budget":{"type":"object","description":"What the goal may use in all, if the user names a limit.","properties":` +
+		`{"costMicros":{"type":"integer"},"currency":{"type":"string"},"tokens":{"type":"integer"},"activeSeconds":{"type":"integer"}}}},"required":["objective"]}`,
 	check: func(env session.ToolEnv, args []byte) (string, error) {
 		var in createArgs
 		if err := json.Unmarshal(args, &in); err != nil {
@@ -101,6 +103,13 @@ var createTool = stateTool{
 			return "", err
 		}
 		title := "Create goal: " + firstLine(in.Objective)
+		if b := in.Budget.Budget(); b != nil {
+			budget, err := b.checked()
+			if err != nil {
+				return "", err
+			}
+			title += " (limits: " + budget.String() + ")"
+		}
 		grants, err := checkGrants(in.Grants, env.Cwd, env.Roots)
 		if len(grants) > 0 {
 			title += " (without asking: " + grantsText(grants) + ")"
@@ -119,6 +128,11 @@ var createTool = stateTool{
 		}
 		if p.Grants, err = checkGrants(in.Grants, c.Session.Cwd, c.Session.Roots); err != nil {
 			return "", &session.ToolError{Message: err.Error()}
+		}
+		if b := in.Budget.Budget(); b != nil {
+			if p.Budget, err = b.checked(); err != nil {
+				return "", &session.ToolError{Message: err.Error()}
+			}
 		}
 		g, err := create(tx, p, reqs, c.Now, c.NewID)
 		if errors.Is(err, ErrExists) {

@@ -33,7 +33,7 @@ type View struct {
 	Grants         []Grant             `json:"grants"` // what its own work may do without asking
 	Todo           []session.PlanEntry `json:"todo"`   // its plan: an open item keeps it open, and nothing in it achieves it
 	Turns          int                 `json:"turns"`  // work turns that have begun, after a crash once more
-	Budget         *struct{}           `json:"budget"` // always null in this version: unlimited
+	Budget         *BudgetView         `json:"budget"` // null is unlimited
 	Usage          UsageView           `json:"usage"`
 	ActiveSeconds  ActiveView          `json:"activeSeconds"`
 	CreatedAt      time.Time           `json:"createdAt"`
@@ -317,7 +317,8 @@ func (v *View) place(g Goal, sess session.Session, runs []session.Run, approvals
 	v.CanPause = g.Status == Active
 	v.CanResume = g.Status == Paused || g.Status == Blocked || g.Status == Active && leftBehind(run)
 	v.CanVerify = g.Status == Active && v.Phase != "verifying"
-	v.CanRetry = g.Status == Blocked || g.Status == Active && run.Phase == session.PhaseWaiting && v.ReasonCode != session.CodeApproval
+	v.CanRetry = g.Status == Blocked || g.Status == Active && run.Phase == session.PhaseWaiting && v.ReasonCode != session.CodeApproval ||
+		g.Status == Exhausted && g.ReasonCode == session.CodeBudgetUnpriced
 	v.NextAction = NextAction{Owner: "agent", Allowed: []string{}}
 	if g.Status.Ended() {
 		v.NextAction.Owner = "nobody"
@@ -344,20 +345,32 @@ func (v *View) account(tx Tx, g Goal, history bool) error {
 		return err
 	}
 	v.Usage = viewUsage(reqs)
-	ids := []session.RunID{g.Run}
-	for _, r := range reqs {
-		if history {
-			v.History = append(v.History, requestMoment(r))
-		}
-		known := false
-		for _, id := range ids {
-			known = known || id == r.Run
-		}
-		if !known {
-			ids = append(ids, r.Run)
+	active, exact, err := activeTime(tx, g, reqs, "", g.UpdatedAt)
+	if err != nil {
+		return err
+	}
+	if g.Budget != (Budget{}) {
+		v.Budget = &BudgetView{g.Budget, g.Budget.used(reqs, active)}
+	}
+	if history {
+		if err := v.moments(tx, runsOf(g, reqs), reqs); err != nil {
+			return err
 		}
 	}
-	active, exact := time.Duration(0), true
+	turns, err := tx.Attempts(g.Run)
+	if err != nil {
+		return err
+	}
+	v.Turns = len(turns)
+	v.ActiveSeconds = ActiveView{AtLeast: int64(active.Seconds()), Exact: exact}
+	return nil
+}
+
+// moments is the timeline.
+func (v *View) moments(tx Tx, ids []session.RunID, reqs []session.Request) error {
+	for _, r := range reqs {
+		v.History = append(v.History, requestMoment(r))
+	}
 	for _, id := range ids {
 		attempts, err := tx.Attempts(id)
 		if err != nil {
@@ -367,21 +380,9 @@ func (v *View) account(tx Tx, g Goal, history bool) error {
 		if err != nil {
 			return err
 		}
-		if id == g.Run {
-			v.Turns = len(attempts)
-		}
 		for _, a := range attempts {
-			if a.EndedAt.After(a.StartedAt) {
-				active += a.EndedAt.Sub(a.StartedAt)
-			}
-			exact = exact && a.State != session.AttemptInterrupted && a.State != session.AttemptRunning
-			if history {
-				v.History = append(v.History, Moment{At: a.StartedAt, What: "attempt", Run: id, Kind: string(run.Kind), State: string(a.State), Number: a.Number,
-					Mode: string(a.Mode), Rule: a.Rule, PID: a.PID, Generation: a.Generation})
-			}
-		}
-		if !history {
-			continue
+			v.History = append(v.History, Moment{At: a.StartedAt, What: "attempt", Run: id, Kind: string(run.Kind), State: string(a.State), Number: a.Number,
+				Mode: string(a.Mode), Rule: a.Rule, PID: a.PID, Generation: a.Generation})
 		}
 		effects, err := tx.EffectsOf(id)
 		if err != nil {
@@ -392,7 +393,6 @@ func (v *View) account(tx Tx, g Goal, history bool) error {
 				Effect: ef.ID, Fact: ef.Fact, SettledBy: string(ef.SettledBy), ExitCode: ef.ExitCode, Digest: ef.ResultDigest})
 		}
 	}
-	v.ActiveSeconds = ActiveView{AtLeast: int64(active.Seconds()), Exact: exact}
 	sortMoments(v.History)
 	return nil
 }

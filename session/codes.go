@@ -37,6 +37,8 @@ const (
 	CodeSlot             Code = "waiting_for_slot"
 	CodeWorktreeBusy     Code = "worktree_busy"
 	CodeContextOverflow  Code = "context_overflow"
+	CodeBudget           Code = "budget_used_up"
+	CodeBudgetUnpriced   Code = "budget_unpriced"
 )
 
 // Diagnostic is what a code means and who can do what about it.
@@ -78,6 +80,8 @@ var Diagnostics = map[Code]Diagnostic{
 	CodeSlot:             {"It waits for its turn: so many runs work unattended at once. It goes on when one of them ends, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
 	CodeWorktreeBusy:     {"Another session works unattended in the same work tree; it goes on when that one is done, or at once when an editor opens the session.", "holdfast", []string{"open", "pause", "end"}},
 	CodeContextOverflow:  {"The conversation does not fit what the model can read, and compacting it did not help.", "user", []string{"retry", "pause", "end"}},
+	CodeBudget:           {"Its budget is used up.", "user", []string{"budget", "end"}},
+	CodeBudgetUnpriced:   {"It has a budget of money, and what it costs is not known.", "user", []string{"budget", "retry", "end"}},
 	CodeUnreadable:       {"A record of this session could not be read from the disk.", "user", []string{"retry", "end"}},
 	CodeMalformed:        {"A record of this session is not valid.", "user", []string{"retry", "end"}},
 }

@@ -255,8 +255,16 @@ func (t *turn) askSummary(ctx context.Context, transcript, keep string) (ModelRe
 			return ErrStopped
 		}
 		req.StartedAt = t.e.Now()
+		if err := t.affords(tx, req); err != nil {
+			return err
+		}
 		return tx.InsertRequest(req)
 	})
+	if errors.Is(err, errSpent) {
+		if err = t.spent(ctx, req); err == nil {
+			return t.askSummary(ctx, transcript, keep)
+		}
+	}
 	if err != nil {
 		return ModelResponse{}, req, err
 	}

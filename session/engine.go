@@ -146,6 +146,9 @@ type Hooks interface {
 	Pinned(tx Tx, s SessionID) (string, error)
 	// Grants are what the user allowed beforehand for a run, as it is wanted now.
 	Grants(tx Tx, r Run) ([]Rule, error)
+	// Affords tells whether the budget of what a request is for allows it. Exhaust stops that when it does not; goesOn tells that it does by now.
+	Affords(tx Tx, r Request, now time.Time) (bool, error)
+	Exhaust(tx Tx, r Request, now time.Time) (goesOn bool, err error)
 }
 
 // Recoverer decides how inherited work goes on; see package recovery.

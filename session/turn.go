@@ -209,8 +209,14 @@ func (t *turn) respond(ctx context.Context) (more bool, finish Finish, err error
 			return err
 		}
 		t.reserve(&req, t.size)
+		if err := t.affords(tx, req); err != nil {
+			return err
+		}
 		return tx.InsertRequest(req)
 	})
+	if errors.Is(err, errSpent) {
+		return true, "", t.spent(ctx, req)
+	}
 	if err != nil {
 		return false, "", err
 	}

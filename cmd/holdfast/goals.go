@@ -26,7 +26,7 @@ func goalsCommand() *cobra.Command {
 		goalsList(), goalsShow(), goalsCreate(),
 		goalsAction("pause", "Stop a goal until it is resumed"), goalsAction("resume", "Go on with a paused or blocked goal"),
 		goalsAction("end", "End a goal for good"), goalsAction("verify", "Ask for an independent review now"),
-		goalsAction("retry", "Try again what a block or a wait held up"), goalsAction("redo", "Put back what a stalled turn changed, and begin it again"), goalsRevise(), goalsWaive())
+		goalsAction("retry", "Try again what a block or a wait held up"), goalsAction("redo", "Put back what a stalled turn changed, and begin it again"), goalsRevise(), goalsWaive(), goalsBudget())
 }
 
 func goalsList() *cobra.Command {
@@ -133,6 +133,9 @@ func (c *cli) showGoal(v goals.View) error {
 		if cost := v.Usage.Money().String(); cost != "" {
 			p("cost       %s", cost)
 		}
+		if b := v.Budget; b != nil {
+			p("budget     %s; counted against it: %s", b.Budget, b.Counted())
+		}
 		if v.Feedback != "" {
 			p("feedback   %s", strings.ReplaceAll(strings.TrimRight(plain(v.Feedback), "\n"), "\n", "\n           "))
 		}
@@ -157,7 +160,7 @@ func (c *cli) showGoal(v goals.View) error {
 
 func goalsCreate() *cobra.Command {
 	var p goals.CreateParams
-	var cwd, mode, sess string
+	var cwd, mode, sess, limits string
 	var commands, files, words, edits, runs []string
 	cmd := &cobra.Command{Use: "create [OBJECTIVE|-]", Short: "Set a goal; it starts as soon as a process executes",
 		Long: "Set a goal in a session of its own, in the current directory or the one that --cwd names. The objective is an argument, or\n" +
@@ -189,6 +192,11 @@ func goalsCreate() *cobra.Command {
 		if mode != "" {
 			if err := oneOf("--mode", mode, modes()); err != nil {
 				return err
+			}
+		}
+		if limits != "" {
+			if p.Budget, err = goals.ParseBudget(limits); err != nil {
+				return goalError(err)
 			}
 		}
 		p.Mode, p.Requirements, p.Grants = session.Mode(mode), required(commands, files, words), granted(edits, runs)
@@ -228,6 +236,7 @@ func goalsCreate() *cobra.Command {
 	f.StringArrayVar(&words, "require", nil, "what must hold, in words; an independent review judges it (repeatable)")
 	f.StringArrayVar(&edits, "grant-edit", nil, "DIR in which its own work may edit files without asking (repeatable)")
 	f.StringArrayVar(&runs, "grant-command", nil, "first words of a command that its own work may run without asking (repeatable)")
+	f.StringVar(&limits, "budget", "", "what it may use in all: money, tokens, time, for example \"2.50 USD, 500000 tokens, 2h\"")
 	f.StringVar(&p.IdempotencyKey, "idempotency-key", "", "the same key gives the same goal, however often it is sent")
 	f.BoolVar(&p.Replace, "replace", false, "end the session's unfinished goal first")
 	jsonFlag(cmd)
@@ -316,7 +325,7 @@ func goalError(err error) error {
 		return err
 	}
 	flags := map[string]string{"objective": "--objective", "reason": "--reason", "requirementId": "the requirement's id",
-		"pattern": "--require-file", "path": "--require-file", "command": "--require-command", "text": "--require"}
+		"pattern": "--require-file", "path": "--require-file", "command": "--require-command", "text": "--require", "budget": "the limits", "budget.costMicros": "the limit of money"}
 	if strings.HasPrefix(pe.Member, "grants[") {
 		flags["path"], flags["command"] = "--grant-edit", "--grant-command"
 	}

@@ -227,7 +227,7 @@ func TestGoal_UnsupportedIsRefused(t *testing.T) {
 	w := newWorld(t, nil)
 	a := w.start()
 	session := a.NewSession(w.work)
-	for member, value := range map[string]any{"budget": map[string]any{"tokens": 1000}, "mode": "edit"} {
+	for member, value := range map[string]any{"mode": "edit"} {
 		for _, method := range []string{"create_goal", "update_goal"} {
 			_, e := a.Call(method, map[string]any{"sessionId": session, "objective": "x", "action": "resume", member: value})
 			data := refused(t, method+" with "+member, e, -32602, "version")

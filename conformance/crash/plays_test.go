@@ -13,12 +13,15 @@ import (
 type play func(u *user) error
 
 // create sets the Goal, again when that was not acknowledged: its key makes it one Goal.
-func (u *user) create() error {
+func (u *user) create() error { return u.createWith(map[string]any{}) }
+
+// createWith is create with limits.
+func (u *user) createWith(budget map[string]any) error {
 	if u.created {
 		return nil
 	}
 	err := u.call("create_goal", map[string]any{"sessionId": u.session, "objective": "Produce out.txt with the command's help.", "idempotencyKey": "one",
-		"requirements": []any{map[string]any{"kind": "file", "path": written, "pattern": "result"}, map[string]any{"kind": "command", "command": evidence}}}, nil)
+		"budget": budget, "requirements": []any{map[string]any{"kind": "file", "path": written, "pattern": "result"}, map[string]any{"kind": "command", "command": evidence}}}, nil)
 	u.created = u.created || err == nil
 	return err
 }

@@ -96,6 +96,7 @@ var own = map[string]trial{
 	"effect.refused":           {play: says("please nothing", "It is not there."), check: answered(0, "please nothing")},
 	"effect.settled_by_person": {play: goalPlay, setup: losing, check: lost},
 	"goal.controlled":          {play: controlPlay, check: achieved},
+	"goal.exhausted":           {play: budgetPlay, check: achieved},
 	"mode.set":                 {play: modePlay, check: unasked},
 	"model.retry":              {play: says("please fault", "It works at last."), check: answered(0, "please fault")},
 	"owner.claim":              {prelude: running(false), play: claimPlay, check: achieved},

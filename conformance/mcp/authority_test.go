@@ -60,6 +60,7 @@ func TestAuthority_EveryTool(t *testing.T) {
 		try("goals", "send_message", object{"sessionId": session, "text": "x", "idempotencyKey": "e"})
 		try("goals", "update_goal", object{"goalId": g.GoalID, "action": "revise", "reason": "x"})
 		try("full", "update_goal", object{"goalId": g.GoalID, "action": "waive", "requirementId": "r", "reason": "x"})
+		try("full", "update_goal", object{"goalId": g.GoalID, "action": "budget", "budget": "none"})
 		try("full", "settle_effect", object{"effectId": open.Effect.EffectID, "happened": true})
 		if setting != "full" {
 			try("full", "answer_approval", object{"approvalId": open.ApprovalID, "option": "allow_once"})

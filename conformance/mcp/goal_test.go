@@ -187,7 +187,7 @@ func TestGoal_Arguments(t *testing.T) {
 		{"a missing cwd", "create_goal", object{"objective": "x", "cwd": w.work + "/none"}, "invalid_argument", []string{"cwd", "exist"}},
 		{"an unknown member", "create_goal", object{"objective": "x", "cwd": w.work, "objectives": 1}, "invalid_argument", []string{"objectives", "idempotencyKey"}},
 		{"another case", "get_goal", object{"goalid": "x"}, "invalid_argument", []string{"goalid", "goalId"}},
-		{"a budget", "create_goal", object{"objective": "x", "cwd": w.work, "budget": object{"tokens": 1}}, "invalid_argument", []string{"budget", "not available"}},
+		{"a budget", "create_goal", object{"objective": "x", "cwd": w.work, "budget": "a lot"}, "invalid_argument", []string{"budget", "2.50 USD"}},
 		{"a wrong mode", "create_goal", object{"objective": "x", "cwd": w.work, "mode": "free"}, "invalid_argument", []string{"mode", "ask, edit, auto, plan"}},
 		{"a wrong type", "create_goal", object{"objective": 7, "cwd": w.work}, "invalid_argument", []string{"objective", "want a string, got the number 7"}},
 		{"an unknown member deep", "create_goal", object{"objective": "x", "cwd": w.work, "requirements": []any{object{"kind": "file", "path": "a", "result": "met"}}},

@@ -19,6 +19,7 @@ var Points = []string{
 	"effect.settled_by_person",
 	"goal.controlled",
 	"goal.created",
+	"goal.exhausted",
 	"instance.joined",
 	"instance.left",
 	"mode.set",

@@ -14,7 +14,6 @@ import (
 // later are members that other doors know and this version does not.
 var later = map[string]string{
 	"grants": "grants are not available in this version; each call asks as the session's mode says",
-	"budget": "budgets are not available in this version; a goal is unlimited",
 }
 
 // check holds arguments against a schema of ours and says in words what is wrong. No arguments at all, null and Lua's empty array are an

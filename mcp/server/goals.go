@@ -42,6 +42,15 @@ func grants(given []grant) (out []goals.Grant) {
 	return out
 }
 
+// budget reads limits as a person writes them; nil when none were given.
+func budget(text string) (*goals.Budget, error) {
+	if text == "" {
+		return nil, nil
+	}
+	b, err := goals.ParseBudget(text)
+	return &b, err
+}
+
 type createGoal struct {
 	SessionID      session.SessionID `json:"sessionId,omitempty" jsonschema:"the session to work in; or name a cwd"`
 	Cwd            string            `json:"cwd,omitempty" jsonschema:"absolute path of a directory the user trusts; a session is made for the goal"`
@@ -49,6 +58,7 @@ type createGoal struct {
 	Mode           mode              `json:"mode,omitempty" jsonschema:"what goes on without asking, for a session made by cwd: ask (default), edit, auto or plan"`
 	Requirements   []requirement     `json:"requirements,omitempty" jsonschema:"what must hold before the goal counts as achieved"`
 	Grants         []grant           `json:"grants,omitempty" jsonschema:"what the goal's own work may do without asking; needs authority full"`
+	Budget         string            `json:"budget,omitempty" jsonschema:"what the goal may use in all, as money, tokens and time in which it works: 2.50 USD, 500000 tokens, 2h"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty" jsonschema:"your own unique name for this request; repeating it returns the same goal"`
 	Replace        bool              `json:"replace,omitempty" jsonschema:"end the session's unfinished goal first"`
 }
@@ -90,6 +100,7 @@ type updateGoal struct {
 	Requirements  []requirement `json:"requirements,omitempty" jsonschema:"for revise: all requirements of the new revision; left out they stay"`
 	RequirementID string        `json:"requirementId,omitempty" jsonschema:"for waive: the requirement"`
 	Reason        string        `json:"reason,omitempty" jsonschema:"why; needed for revise and waive"`
+	Budget        string        `json:"budget,omitempty" jsonschema:"for budget: the new limits in place of all old ones, such as 5 USD, 1000000 tokens, 4h; none is unlimited"`
 }
 
 type listGoals struct {
@@ -120,8 +131,8 @@ func goalTools() []tool {
 		define(tool{name: "get_goal", title: "Look at a goal", hints: looks, needs: AuthorityRead,
 			about: "Where a goal stands: status, phase, why it waits and for whom, requirements with evidence, usage."}, runGetGoal),
 		define(tool{name: "update_goal", title: "Steer a goal", hints: starts, needs: AuthorityGoals,
-			about: "Pause, resume, end, verify, retry, redo or revise a goal, or waive a requirement. It is stored before it is answered. End is final. " +
-				"Waive, and resuming what the user stopped, are a person's word and need authority full."}, runUpdateGoal),
+			about: "Pause, resume, end, verify, retry, redo or revise a goal, add, confirm or waive requirements, or change its budget. It is stored before it is answered. End is final. " +
+				"Waive, confirm, budget, and resuming what the user stopped, are a person's word and need authority full."}, runUpdateGoal),
 		define(tool{name: "list_goals", title: "List goals", hints: looks, needs: AuthorityRead,
 			about: "The goals of every session, or all that one session has and had, changed last first, in pages."}, runListGoals),
 	}
@@ -130,6 +141,11 @@ func goalTools() []tool {
 func runCreateGoal(ctx context.Context, c call, a createGoal) (changedGoal, error) {
 	p := goals.CreateParams{Session: a.SessionID, Objective: a.Objective, Requirements: requirements(a.Requirements),
 		IdempotencyKey: a.IdempotencyKey, Replace: a.Replace, SparesStops: !c.s.o.Authority.allows(AuthorityFull)}
+	if b, err := budget(a.Budget); err != nil {
+		return changedGoal{}, err
+	} else if b != nil {
+		p.Budget = *b
+	}
 	if p.Grants = grants(a.Grants); p.Grants != nil && !c.s.o.Authority.allows(AuthorityFull) {
 		return changedGoal{}, &authorityError{what: "a goal with grants, which does some things without asking,", needs: AuthorityFull, has: c.s.o.Authority}
 	}
@@ -212,11 +228,15 @@ func runUpdateGoal(ctx context.Context, c call, a updateGoal) (changedGoal, erro
 	if err := a.named(); err != nil {
 		return changedGoal{}, err
 	}
-	if (a.Action == "waive" || a.Action == "confirm") && !c.s.o.Authority.allows(AuthorityFull) {
+	if (a.Action == "waive" || a.Action == "confirm" || a.Action == "budget") && !c.s.o.Authority.allows(AuthorityFull) {
 		return changedGoal{}, &authorityError{what: "the action " + string(a.Action), needs: AuthorityFull, has: c.s.o.Authority}
 	}
+	limits, err := budget(a.Budget)
+	if err != nil {
+		return changedGoal{}, err
+	}
 	v, err := c.Goals.Update(ctx, goals.UpdateParams{Goal: a.GoalID, Session: a.SessionID, Action: string(a.Action), Expected: a.Expected,
-		Objective: a.Objective, Requirements: requirements(a.Requirements), RequirementID: a.RequirementID, Reason: a.Reason,
+		Objective: a.Objective, Requirements: requirements(a.Requirements), RequirementID: a.RequirementID, Reason: a.Reason, Budget: limits,
 		Client: true, SparesStops: !c.s.o.Authority.allows(AuthorityFull)})
 	if errors.Is(err, goals.ErrStoppedByUser) {
 		err = c.s.spares("resuming")

@@ -14,7 +14,7 @@ import (
 // enums are the closed lists that arguments are taken from.
 var enums = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[mode]():            list(session.Modes...),
-	reflect.TypeFor[action]():          list("pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "confirm", "add"),
+	reflect.TypeFor[action]():          list("pause", "resume", "end", "verify", "retry", "redo", "revise", "waive", "confirm", "add", "budget"),
 	reflect.TypeFor[requirementKind](): list(goals.KindCommand, goals.KindFile, goals.KindSemantic),
 	reflect.TypeFor[grantKind]():       list(goals.GrantEdit, goals.GrantCommand),
 	reflect.TypeFor[status](): list(goals.Active, goals.Paused, goals.Blocked, goals.Achieved, goals.Cancelled,
