@@ -32,10 +32,9 @@ func (t *turn) before(ctx context.Context) error {
 	if q == nil {
 		return nil
 	}
-	t.setup.Before = nil
 	t.pulse.beat()
-	req := Request{ID: t.e.NewID(), Session: t.a.id, Run: t.run.ID, Attempt: t.att.ID, Goal: t.run.Goal, Revision: t.run.Revision,
-		State: RequestStarted, Purpose: q.Purpose, Model: t.modelName()}
+	req := t.newRequest(q.Purpose)
+	t.reserve(&req, len(q.System)+len(q.Text)+len(q.Tool.Description)+len(q.Tool.Schema))
 	err := t.commit(ctx, "request.started", func(tx Tx) error {
 		run, err := tx.Run(t.run.ID)
 		if err != nil {
@@ -48,12 +47,21 @@ func (t *turn) before(ctx context.Context) error {
 			return errYield
 		}
 		req.StartedAt = t.e.Now()
+		if err := t.affords(tx, req); err != nil {
+			return err
+		}
 		return tx.InsertRequest(req)
 	})
+	if errors.Is(err, errSpent) {
+		if err = t.spent(ctx, req); err == nil {
+			return t.before(ctx)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	resp, err := t.model.Stream(ctx, ModelRequest{System: q.System, Messages: []Message{{Role: RoleUser, Text: q.Text}}, Tools: []ToolSpec{q.Tool}},
+	resp, err := t.model.Stream(ctx, ModelRequest{System: q.System, Messages: []Message{{Role: RoleUser, Text: q.Text}}, Tools: []ToolSpec{q.Tool}, Cwd: t.sess.Cwd,
+		Faults: t.run.Faults},
 		func(Delta) error { t.pulse.beat(); return nil })
 	req.settle(resp, err, t.e.Now())
 	if err != nil && !refusesOnly(err) || context.Cause(ctx) != nil && err != nil {
