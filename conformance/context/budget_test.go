@@ -63,11 +63,14 @@ func spender(t *testing.T, prices string) *world {
 	return w
 }
 
-// set sets a goal with a budget in a session of its own.
+// read is what a goal demands; without it the model is asked first what its objective demands.
+var read = []map[string]any{{"kind": "semantic", "text": "Every line was read."}}
+
+// goal sets a goal with a budget in a session of its own.
 func (w *world) goal(a *harness.Agent, budget map[string]any) string {
 	w.t.Helper()
 	s := a.NewSession(w.work)
-	a.Must("create_goal", map[string]any{"sessionId": s, "objective": "Read it all.", "budget": budget}, nil)
+	a.Must("create_goal", map[string]any{"sessionId": s, "objective": "Read it all.", "budget": budget, "requirements": read}, nil)
 	return s
 }
 
@@ -82,6 +85,23 @@ func (w *world) rests(a *harness.Agent, session string) {
 	}
 	if got := len(w.model.Requests()); got != n {
 		w.t.Errorf("the model was asked %d times more", got-n)
+	}
+}
+
+// The request that reads an objective is within the budget as well.
+func TestBudgetIncludesTheReading(t *testing.T) {
+	w := spender(t, "")
+	w.model.Extract()
+	a := w.launch("", nil)
+	s := a.NewSession(w.work)
+	a.Must("create_goal", map[string]any{"sessionId": s, "objective": "Read it all.", "budget": map[string]any{"tokens": 200}}, nil)
+	if got := w.exhausted(a, s); got.Budget.Used.Tokens != 0 || len(w.model.Requests()) != 0 {
+		t.Errorf("%d requests: %+v", len(w.model.Requests()), got)
+	}
+	a.Must("update_goal", map[string]any{"sessionId": s, "action": "budget", "budget": map[string]any{"tokens": 2000}}, nil)
+	harness.Eventually(t, "it is read", func() bool { return len(w.model.Requests()) > 0 })
+	if tools := w.model.Requests()[0].Tools; len(tools) != 1 || tools[0].Name != "submit_requirements" {
+		t.Errorf("the first request has the tools %+v", tools)
 	}
 }
 
@@ -105,7 +125,7 @@ func TestBudgetIsReachedAndRaised(t *testing.T) {
 			t.Errorf("%s is not refused", action)
 		}
 	}
-	a.Must("update_goal", map[string]any{"sessionId": s, "action": "revise", "objective": "Read half of it.", "reason": "less"}, nil)
+	a.Must("update_goal", map[string]any{"sessionId": s, "action": "revise", "objective": "Read half of it.", "requirements": read, "reason": "less"}, nil)
 	if got := w.spending(a, s); got.Status != "budget_exhausted" {
 		t.Errorf("a revision made it %s", got.Status)
 	}
