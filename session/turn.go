@@ -30,7 +30,6 @@ type turn struct {
 	last      string          // digest of the last answer's calls
 	same      int             // how often in a row it came
 	asked     int             // model requests of this attempt
-	setUp     int64           // revision that the setup is of
 	answered  int64           // revision of the request whose answer is carried out; 0 before the first
 
 	slot   bool   // it has one of the slots for unattended work
