@@ -32,46 +32,9 @@ func (t *turn) before(ctx context.Context) error {
 	if q == nil {
 		return nil
 	}
-	t.pulse.beat()
-	req := t.newRequest(q.Purpose)
-	t.reserve(&req, len(q.System)+len(q.Text)+len(q.Tool.Description)+len(q.Tool.Schema))
-	err := t.commit(ctx, "request.started", func(tx Tx) error {
-		run, err := tx.Run(t.run.ID)
-		if err != nil {
-			return err
-		}
-		if run.Desired != DesiredRun {
-			return ErrStopped
-		}
-		if run.Revision != t.began {
-			return errYield
-		}
-		req.StartedAt = t.e.Now()
-		if err := t.affords(tx, req); err != nil {
-			return err
-		}
-		return tx.InsertRequest(req)
-	})
-	if errors.Is(err, errSpent) {
-		if err = t.spent(ctx, req); err == nil {
-			return t.before(ctx)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	resp, err := t.model.Stream(ctx, ModelRequest{System: q.System, Messages: []Message{{Role: RoleUser, Text: q.Text}}, Tools: []ToolSpec{q.Tool}, Cwd: t.sess.Cwd,
-		Faults: t.run.Faults},
-		func(Delta) error { t.pulse.beat(); return nil })
-	req.settle(resp, err, t.e.Now())
-	if err != nil && !refusesOnly(err) || context.Cause(ctx) != nil && err != nil {
-		if e := t.commit(ctx, "response.lost", func(tx Tx) error { return tx.UpdateRequest(req) }); e != nil {
-			return errors.Join(err, e)
-		}
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return err
+	resp, req, err := t.aside(ctx, q.Purpose, ModelRequest{System: q.System, Messages: []Message{{Role: RoleUser, Text: q.Text}}, Tools: []ToolSpec{q.Tool}})
+	if err != nil && (req.ID == "" || !refusesOnly(err) || context.Cause(ctx) != nil) {
+		return t.lose(ctx, req, err)
 	}
 	a := Answered{Request: req, Calls: resp.Calls, Finish: resp.Finish}
 	if err != nil {

@@ -241,54 +241,18 @@ func (t *turn) summarise(ctx context.Context, p compactionPlan, keep string) err
 	return err
 }
 
-// askSummary is one request for a summary. Nothing of it is shown as chat.
+// askSummary is one request for a summary.
 func (t *turn) askSummary(ctx context.Context, transcript, keep string) (ModelResponse, Request, error) {
-	t.pulse.beat()
-	req := t.newRequest(PurposeCompaction)
-	t.reserve(&req, len(summariser)+len(transcript)+len(summaryTask)+len(keep))
-	err := t.commit(ctx, "request.started", func(tx Tx) error {
-		run, err := tx.Run(t.run.ID)
-		if err != nil {
-			return err
-		}
-		if run.Desired != DesiredRun {
-			return ErrStopped
-		}
-		req.StartedAt = t.e.Now()
-		if err := t.affords(tx, req); err != nil {
-			return err
-		}
-		return tx.InsertRequest(req)
-	})
-	if errors.Is(err, errSpent) {
-		if err = t.spent(ctx, req); err == nil {
-			return t.askSummary(ctx, transcript, keep)
-		}
-	}
-	if err != nil {
-		return ModelResponse{}, req, err
-	}
 	text := "<conversation>\n" + transcript + "</conversation>\n\n" + summaryTask
 	if keep != "" {
 		text += "\nThe user asks to keep in particular: " + keep
 	}
-	mr := ModelRequest{System: summariser, Messages: []Message{{Role: RoleUser, Text: text}}, Cwd: t.sess.Cwd, Faults: t.run.Faults}
-	resp, err := t.model.Stream(ctx, mr, func(Delta) error {
-		t.pulse.beat()
-		return nil
-	})
-	req.settle(resp, err, t.e.Now())
+	resp, req, err := t.aside(ctx, PurposeCompaction, ModelRequest{System: summariser, Messages: []Message{{Role: RoleUser, Text: text}}})
 	if err == nil && (strings.TrimSpace(resp.Text) == "" || resp.Finish == FinishRefusal || len(resp.Calls) > 0) {
 		err = noRoom("The model gave no summary.")
 	}
-	if err == nil {
-		return resp, req, nil
-	}
-	if e := t.commit(ctx, "response.lost", func(tx Tx) error { return tx.UpdateRequest(req) }); e != nil {
-		return resp, req, errors.Join(err, e)
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+	if err != nil {
+		err = t.lose(ctx, req, err)
 	}
 	return resp, req, err
 }
