@@ -1,15 +1,11 @@
 package acp_test
 
 import (
-	"database/sql"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	_ "github.com/mattn/go-sqlite3"
 
 	"holdfast/conformance/fakemodel"
 	"holdfast/conformance/harness"
@@ -88,15 +84,8 @@ func TestPair_PromptsInOrder(t *testing.T) {
 // gapless looks at the log of a session, once no process has the store open: every sequence number is there once.
 func gapless(t *testing.T, w *world, session string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.home, "holdfast.db")+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	var n, last int64
-	if err := db.QueryRow("SELECT count(*), coalesce(max(seq), 0) FROM events WHERE session = ?", session).Scan(&n, &last); err != nil {
-		t.Fatal(err)
-	}
+	n := harness.Number(t, w.home, "SELECT count(*) FROM events WHERE session = ?", session)
+	last := harness.Number(t, w.home, "SELECT coalesce(max(seq), 0) FROM events WHERE session = ?", session)
 	if n == 0 || n != last {
 		t.Errorf("%d events, the last is number %d", n, last)
 	}

@@ -2,36 +2,18 @@ package context_test
 
 import (
 	"bytes"
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	_ "github.com/mattn/go-sqlite3"
 
 	"holdfast/conformance/fakemodel"
 	"holdfast/conformance/harness"
 )
-
-// stored asks the store, read-only, for one text.
-func (w *world) stored(query string, args ...any) (text string) {
-	w.t.Helper()
-	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.home, "holdfast.db")+"?mode=ro&_busy_timeout=5000")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	if err := db.QueryRow(query, args...).Scan(&text); err != nil && err != sql.ErrNoRows {
-		w.t.Fatal(err)
-	}
-	return text
-}
 
 // A goal with a noted piece of evidence and a question that nobody has answered is compacted: all of it is there afterwards, word by word.
 func TestFacts_OfAGoalStay(t *testing.T) {
@@ -73,7 +55,7 @@ func TestFacts_OfAGoalStay(t *testing.T) {
 		w.command(0, "sessions", "compact", s)
 		var facts string
 		harness.Eventually(t, "it is compacted", func() bool {
-			facts = w.stored("SELECT json_extract(body, '$.compaction.pinned') FROM items WHERE session = ? AND kind = 'compaction'", s)
+			facts = strings.Join(harness.Rows(t, w.home, "SELECT json_extract(body, '$.compaction.pinned') FROM items WHERE session = ? AND kind = 'compaction'", s), "")
 			return facts != ""
 		})
 		w.holds("what is kept", facts, "The objective, verbatim:\n"+objective, "All  tests are green; none is left out.", "- green is unknown; evidence: ", ": Read notes.txt",

@@ -141,13 +141,7 @@ func TestTimer_ClockPutBackIsStored(t *testing.T) {
 	t.Parallel()
 	w, session := overloaded(t)
 	w.edit("UPDATE runs SET retry_at = ? WHERE retry_at > 0", future)
-	due := func() (ms int64) {
-		db, err := sql.Open("sqlite3", "file:"+w.path("home/holdfast.db")+"?mode=ro&_busy_timeout=5000")
-		w.must(err)
-		defer func() { _ = db.Close() }()
-		w.must(db.QueryRow("SELECT max(retry_at) FROM runs").Scan(&ms))
-		return ms
-	}
+	due := func() int64 { return harness.Number(t, w.path("home"), "SELECT max(retry_at) FROM runs") }
 	a := w.reopen(session)
 	harness.Eventually(t, "the wait ends within its length", func() bool { return due() <= time.Now().Add(time.Hour+time.Minute).UnixMilli() })
 	first := due()

@@ -3,7 +3,6 @@
 package models_test
 
 import (
-	"database/sql"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	_ "github.com/mattn/go-sqlite3"
 
 	"holdfast/conformance/fakemodel"
 	"holdfast/conformance/harness"
@@ -164,26 +161,9 @@ func (w *world) command(args ...string) string {
 }
 
 // states are those of all requests on record, in their order.
-func (w *world) states() (states []string) {
+func (w *world) states() []string {
 	w.t.Helper()
-	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.home, "holdfast.db")+"?mode=ro&_busy_timeout=10000")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	rows, err := db.Query("SELECT state || ' ' || (input_tokens + output_tokens) FROM requests ORDER BY started_at, id")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			w.t.Fatal(err)
-		}
-		states = append(states, s)
-	}
-	return states
+	return harness.Rows(w.t, w.home, "SELECT state || ' ' || (input_tokens + output_tokens) FROM requests ORDER BY started_at, id")
 }
 
 // thoughts are all that a request holds of earlier reasoning.

@@ -127,13 +127,9 @@ func (w *world) edit(query string, args ...any) {
 }
 
 // number reads one number out of the store.
-func (w *world) number(query string, args ...any) (n int) {
+func (w *world) number(query string, args ...any) int {
 	w.t.Helper()
-	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.home, "holdfast.db")+"?mode=ro&_busy_timeout=5000")
-	w.must(err)
-	defer func() { _ = db.Close() }()
-	w.must(db.QueryRow(query, args...).Scan(&n))
-	return n
+	return int(harness.Number(w.t, w.home, query, args...))
 }
 
 func (w *world) lines(name string) int {

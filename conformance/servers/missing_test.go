@@ -38,7 +38,8 @@ func interrupted(t *testing.T, point string) (*world, string) {
 	w.hostile("x", nil)
 	a := w.start(point)
 	session := w.open(a)
-	a.Begin("create_goal", map[string]any{"sessionId": session, "objective": "Use the tool."})
+	a.Begin("create_goal", map[string]any{"sessionId": session, "objective": "Use the tool.",
+		"requirements": []any{map[string]any{"kind": "semantic", "text": "The tool was used."}}}) // the first request is the work's
 	_ = a.Wait()
 	w.fired(1, strings.Split(point, "/")[0])
 	return w, session

@@ -117,7 +117,9 @@ func TestWindows_PromptOfOneThatIsGone(t *testing.T) {
 	a.received(2)
 	b.launch().load(session)
 	b.Prompt(session, "hello")
-	harness.Eventually(t, "bob's prompt is stored", func() bool { return len(w.stores(`"text":"hello"`)) > 0 })
+	harness.Eventually(t, "bob's prompt is stored", func() bool {
+		return len(harness.Rows(t, w.home, `SELECT id FROM runs WHERE input LIKE '%"text":"hello"%'`)) > 0
+	})
 	b.Kill()
 	a.open("look")
 	a.ended(first)
