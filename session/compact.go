@@ -177,6 +177,13 @@ func (t *turn) compact(ctx context.Context, why Cause, keep string) error {
 	}
 	p, ok := planCompaction(items, t.tailMost(why, row))
 	if !ok {
+		p, ok = planCompaction(items, 0)
+	}
+	switch {
+	case ok:
+	case why == CauseUser:
+		return &WaitError{Code: CodeContextOverflow, Message: "There is nothing yet that a summary could stand for."}
+	default:
 		return noRoom("There is nothing left that a summary could stand for.")
 	}
 	p.Why = why

@@ -135,7 +135,7 @@ func planCompaction(items []Item, keep int) (compactionPlan, bool) {
 	p.head, view = opening(items)
 	cut := border(view, keep)
 	p.covered = view[:cut]
-	if !slices.ContainsFunc(p.covered, func(it Item) bool { return it.Kind == ItemAgent || it.Kind == ItemTool }) {
+	if !slices.ContainsFunc(p.covered, func(it Item) bool { return it.Kind == ItemAgent || it.Kind == ItemTool }) && !p.supersedes(view, items, earlier) {
 		return p, false
 	}
 	p.Covers = view[cut-1].Seq
@@ -166,6 +166,20 @@ func planCompaction(items []Item, keep int) (compactionPlan, bool) {
 		p.Last = "" // the last one is not covered
 	}
 	return p, true
+}
+
+// supersedes tells whether a message of the user was sent verbatim and would be no longer, as another came after it: one that was too long for any
+// answer must not stand in the way of all that follow.
+func (p compactionPlan) supersedes(view, items []Item, earlier int) bool {
+	says := func(it Item) bool { return it.Kind == ItemUser && !it.Body.Aside }
+	n := 0
+	for _, it := range p.covered {
+		if says(it) {
+			n++
+		}
+	}
+	kept := earlier >= 0 && items[earlier].Body.Compaction.Last != ""
+	return n > 0 && (kept || n > 1 || slices.ContainsFunc(view[len(p.covered):], says))
 }
 
 // isSent tells whether a model gets an entry.
@@ -258,11 +272,11 @@ type coarse struct{ old, new, words int }
 const newResults = 6
 
 // transcript is what a plan covers as one text of at most so many bytes. What does not fit is left out in this order: the middle of old
-// results, of all results, of long messages, and in the end of the whole. An earlier summary stays.
+// results, of all results, of long messages, and in the end of the whole. An earlier summary stays, as far as there is room.
 func (p compactionPlan) transcript(most int) string {
 	head := ""
 	if p.head != nil {
-		head = p.head.Text + "\n\n"
+		head = Shorten(p.head.Text, most*3/4) + "\n\n" // the summary comes first in it; a message that is kept can be of any length
 	}
 	room := max(most-len(head), most/4)
 	text := ""

@@ -213,6 +213,34 @@ func TestPlanCompaction_KeepsWhatFits(t *testing.T) {
 	}
 }
 
+// A message that is too long for any answer is sent verbatim while it is the last one, and not once another has come.
+func TestPlanCompaction_LongMessage(t *testing.T) {
+	say := func(seq int64, text string) Item {
+		return Item{ID: ItemID(fmt.Sprint("i", seq)), Seq: seq, Kind: ItemUser, State: ItemComplete, Body: ItemBody{Text: text}}
+	}
+	long := strings.Repeat("x", 100_000)
+	kept := Item{ID: "c", Seq: 2, Kind: ItemCompaction, State: ItemComplete, Body: ItemBody{Text: "the summary", Compaction: &Compaction{Covers: 1, Last: "i1"}}}
+	for name, c := range map[string]struct {
+		items []Item
+		keep  int
+	}{"itself": {[]Item{say(1, long), say(3, "short")}, 100}, "kept by a compaction": {[]Item{say(1, long), kept, say(3, "short")}, 0}} {
+		p, ok := planCompaction(c.items, c.keep)
+		if text := p.transcript(8 << 10); !ok || len(text) > 9<<10 {
+			t.Errorf("%s: it is planned (%v) from %d bytes", name, ok, len(text))
+		}
+		done := append(c.items, Item{ID: "d", Seq: 4, Kind: ItemCompaction, State: ItemComplete, Body: ItemBody{Text: "it was long", Compaction: &p.Compaction}})
+		if n := requestSize(done); n > 2000 {
+			t.Errorf("%s: the next request has %d bytes", name, n)
+		}
+		if text := fmt.Sprint(Project(done, ModelIdentity{})); !strings.Contains(text, "short") {
+			t.Errorf("%s: the last message is not sent: %s", name, text)
+		}
+	}
+	if _, ok := planCompaction([]Item{say(1, long), kept}, 0); ok {
+		t.Error("a message that is the last one is given up")
+	}
+}
+
 func TestInRow(t *testing.T) {
 	c := Item{Kind: ItemCompaction}
 	user, aside, agent := Item{Kind: ItemUser}, Item{Kind: ItemUser, Body: ItemBody{Aside: true}}, Item{Kind: ItemAgent, State: ItemComplete}

@@ -84,7 +84,7 @@ func TestByHand_NothingToCompact(t *testing.T) {
 	w := newWorld(t)
 	a := w.launch("", nil)
 	s := a.NewSession(w.work)
-	w.holds("the answer", w.say(a, s, "/compact"), "Nothing was compacted")
+	w.holds("the answer", w.say(a, s, "/compact"), "Nothing was compacted. There is nothing yet that a summary could stand for.")
 	if n := len(w.model.Requests()); n != 0 {
 		t.Errorf("%d requests were made", n)
 	}

@@ -111,3 +111,21 @@ func overflowThatCompactingDoesNotHelp(t *testing.T, w *world) {
 		t.Errorf("once it fits, the work went on with %q", said)
 	}
 }
+
+// A message that is too long for the model does not stand in the way of a shorter one after it, whatever was compacted in between.
+func TestLimit_TooLongAMessageThenAShortOne(t *testing.T) {
+	for _, before := range [][]string{nil, {"hello", "and more"}} {
+		w := newWorld(t)
+		w.configure("[model]\nmax_tokens = 4000\n[[models]]\nname = \"" + w.named() + "\"\ncontext_tokens = 20000\n")
+		a := w.launch("", nil)
+		s := a.NewSession(w.work)
+		for _, text := range before {
+			w.say(a, s, text)
+		}
+		w.holds("the long message", w.say(a, s, filler("alpha", 200)), "compacting it did not help")
+		w.holds("the short one", w.say(a, s, "never mind"), "You said")
+		if got := everything(w.last()); !strings.Contains(got, "never mind") || strings.Contains(got, "alpha ends") {
+			t.Errorf("after %q the long message is still sent", before)
+		}
+	}
+}

@@ -27,9 +27,9 @@ func (h hidden) Stream(ctx context.Context, req session.ModelRequest, onDelta fu
 	}
 	resp, err := h.Model.Stream(ctx, h.request(req), func(d session.Delta) error {
 		if d.Thought != "" {
-			return pass(session.Delta{Thought: thought.Write(d.Thought)})
+			return errors.Join(pass(session.Delta{Text: text.Pause()}), pass(session.Delta{Thought: thought.Write(d.Thought)}))
 		}
-		return pass(session.Delta{Text: text.Write(d.Text)})
+		return errors.Join(pass(session.Delta{Thought: thought.Pause()}), pass(session.Delta{Text: text.Write(d.Text)}))
 	})
 	if err != nil { // what is held back may be the beginning of a secret whose end never came
 		return resp, h.failed(err)

@@ -243,3 +243,24 @@ func BenchmarkText(b *testing.B) {
 		m.Text(line)
 	}
 }
+
+// A pause gives what nothing can be told from, and a value that goes on behind it is masked all the same.
+func TestStream_Pause(t *testing.T) {
+	m := New("sk-a-value-that-is-known")
+	for _, tc := range []struct{ name, before, after, want string }{
+		{"a word", "I make plans", " at night", "I make plan|s| at night"},
+		{"nothing more", "plans", "", "plan|s|"},
+		{"a value", "is", "k-a-value-that-is-known.", "i|s|" + Mask + "."},
+		{"much of a value", "sk-a-value", "-that-is-known.", "||" + Mask + "."},
+		{"nothing held", "I make plan", " now", "I make plan|| now"},
+	} {
+		s := m.Stream()
+		got := s.Write(tc.before) + "|" + s.Pause() + "|"
+		if again := s.Pause(); again != "" {
+			t.Errorf("%s: a second pause gives %q again", tc.name, again)
+		}
+		if got += s.Write(tc.after) + s.Close(); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
