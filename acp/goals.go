@@ -253,8 +253,9 @@ func (s slash) action() string {
 	if first == "revise" || first == "waive" {
 		return first
 	}
-	if first == "budget" { // "/goal budget the trip" is an objective
-		if _, err := goals.ParseBudget(strings.TrimPrefix(s.rest, first)); err == nil || !more {
+	if first == "budget" { // "/goal budget the trip" is an objective, "/goal budget 3" a limit without its unit and no wish to work on
+		what := strings.TrimSpace(strings.TrimPrefix(s.rest, first))
+		if _, err := goals.ParseBudget(what); err == nil || !more || strings.IndexAny(what, "0123456789.+-$€£") == 0 {
 			return first
 		}
 	}

@@ -1,12 +1,14 @@
 package goals
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,11 +31,13 @@ var _ session.Driver = Review{}
 // observation is what files were like at one moment.
 type observation struct {
 	files map[string]fileState // by absolute path
+	read  map[string]string    // digests of what was read and may be cited
 }
 
 type fileState struct {
 	digest string // "absent" without a file
 	text   []byte // only of requirement files, capped
+	large  bool   // too large for that
 }
 
 const (
@@ -44,7 +48,7 @@ const (
 // Observe reads the files that requirements name and digests what the Goal wrote.
 func (r Review) Observe(ctx context.Context, s session.Session, run session.Run) (any, error) {
 	var reqs []Requirement
-	var paths []string
+	var paths, read []string
 	err := r.Store.Read(ctx, func(stx session.Tx) error {
 		g, err := in(stx).Goal(run.Goal)
 		if err != nil {
@@ -59,12 +63,30 @@ func (r Review) Observe(ctx context.Context, s session.Session, run session.Run)
 				paths = append(paths, f.Path)
 			}
 		}
+		if err != nil {
+			return err
+		}
+		own, err := stx.EffectsOf(run.ID)
+		for _, ef := range append(effects, own...) {
+			if reads(ef) {
+				read = append(read, ef.Plan.Paths[0])
+			}
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	o := observation{files: map[string]fileState{}}
+	o := observation{files: map[string]fileState{}, read: map[string]string{}}
+	if run.Input != nil { // at the end: what was cited, against what is there
+		seen := observation{files: map[string]fileState{}}
+		for _, p := range read {
+			if err := seen.look(p, false); err != nil {
+				return nil, err
+			}
+		}
+		o.read = seen.digests()
+	}
 	for _, p := range paths {
 		if err := o.look(p, false); err != nil {
 			return nil, err
@@ -112,25 +134,45 @@ func evaluated(path string) string {
 }
 
 func (o observation) look(path string, keep bool) error {
-	b, err := os.ReadFile(path)
+	st, err := digestFile(path, keep)
 	var pe *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		o.files[path] = fileState{digest: "absent"}
-		return nil
+		st.digest = "absent"
 	case errors.As(err, &pe):
-		o.files[path] = fileState{digest: "unreadable"}
-		return nil
+		st.digest = "unreadable"
 	case err != nil:
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	sum := sha256.Sum256(b)
-	st := fileState{digest: "sha256:" + hex.EncodeToString(sum[:])}
-	if keep && len(b) <= maxPatternFile {
-		st.text = b
-	}
 	o.files[path] = st
 	return nil
+}
+
+// digestFile reads a regular file. A pipe or a device, which may never end, is not opened.
+func digestFile(path string, keep bool) (st fileState, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return st, err
+	}
+	if !info.Mode().IsRegular() {
+		return st, &fs.PathError{Op: "read", Path: path, Err: errors.ErrUnsupported}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return st, err
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	var text bytes.Buffer
+	to := io.Writer(sum)
+	if st.large = info.Size() > maxPatternFile; keep && !st.large {
+		to = io.MultiWriter(sum, &text)
+	}
+	if _, err := io.Copy(to, f); err != nil {
+		return st, err
+	}
+	st.digest, st.text = "sha256:"+hex.EncodeToString(sum.Sum(nil)), text.Bytes()
+	return st, nil
 }
 
 // changed tells whether a file is not what it was at the start of the review.
@@ -214,7 +256,7 @@ func gather(tx Tx, g Goal, review session.RunID, reqs []Requirement) (evidence, 
 	var ev evidence
 	commands := map[string]bool{}
 	for _, q := range reqs {
-		if q.Kind == KindCommand {
+		if q.Kind == KindCommand && q.Confirmed && q.Result != Waived { // what is not run as evidence is a change like any other
 			commands[q.Command] = true
 		}
 	}
@@ -301,6 +343,9 @@ func (r Review) End(stx session.Tx, e *session.End) error {
 	}
 	after := e.Observed.(observation)
 	judge(e.Session, reqs, ev, after)
+	if err := recheck(tx, reqs, ev, after); err != nil {
+		return err
+	}
 	missing := verdicts(reqs)
 	for i := range reqs {
 		reqs[i].SentBack = reqs[i].SentBack || reqs[i].Result == Unmet && !reqs[i].Confirmed
@@ -344,6 +389,32 @@ func (r Review) End(stx session.Tx, e *session.End) error {
 	return tx.UpdateRun(work, e.Now)
 }
 
+// reads tells whether a call has shown one file.
+func reads(ef session.Effect) bool {
+	return ef.Tool == "read" && ef.Fact == session.FactCompleted && len(ef.Plan.Paths) == 1
+}
+
+// recheck takes back what rests on a file that is no longer what it was when it was read.
+func recheck(tx Tx, reqs []Requirement, ev evidence, o observation) error {
+	for i := range reqs {
+		q := &reqs[i]
+		for _, ef := range ev.effects {
+			if q.Kind != KindSemantic || q.Result != Met || !reads(ef) || !slices.Contains(q.Evidence, string(ef.ID)) {
+				continue
+			}
+			it, err := tx.Item(ef.Item)
+			if err != nil {
+				return err
+			}
+			out := it.Body.Tool.Output // without a digest for what is too large
+			if now, ok := o.read[ef.Plan.Paths[0]]; ok && out != nil && out.Digest != "" && out.Digest != now {
+				q.Result, q.Reason = Unknown, ef.Plan.Paths[0]+" is no longer what it was when it was read as evidence"
+			}
+		}
+	}
+	return nil
+}
+
 // judge decides what code can decide.
 func judge(s session.Session, reqs []Requirement, ev evidence, o observation) {
 	for i := range reqs {
@@ -368,6 +439,8 @@ func judge(s session.Session, reqs []Requirement, ev evidence, o observation) {
 			q.Reason = "the file is there"
 			if st.digest == "absent" || st.digest == "unreadable" || st.digest == outside {
 				q.Result, q.Reason = Unmet, "the file is "+st.digest
+			} else if q.Pattern != "" && st.large {
+				q.Result, q.Reason = Unmet, fmt.Sprintf("the file is larger than the %d MiB that are matched with a pattern", maxPatternFile>>20)
 			} else if q.Pattern != "" && !regexp.MustCompile(q.Pattern).Match(st.text) {
 				q.Result, q.Reason = Unmet, "the file does not match /"+q.Pattern+"/"
 			}

@@ -294,6 +294,14 @@ func submit(tx Tx, c session.CallContext, in submission, judge string) error {
 			if !ev.fresh(ef) {
 				return &session.ToolError{Message: fmt.Sprintf("%s: %q is older than the last change or was not completed.", s.ID, ref)}
 			}
+			failed, err := session.FailedCall(tx, ef)
+			if err != nil {
+				return err
+			}
+			if failed && s.Result == Met {
+				return &session.ToolError{Message: fmt.Sprintf("%s: %q failed and shows nothing met. That something is not there is shown by a call "+
+					"that looks for it and succeeds, such as list or glob.", s.ID, ref)}
+			}
 			q.Evidence = append(q.Evidence, string(ef.ID))
 		}
 		if s.Result == Met && len(q.Evidence) == 0 {

@@ -221,11 +221,16 @@ func startReview(tx Tx, g Goal, run *session.Run, now time.Time, newID func() st
 	return tx.UpdateGoal(g, now)
 }
 
-// progressOf is a digest of what the calls of a run have brought so far; repeating a call that returns the same adds nothing.
+// progressOf is a digest of what the calls of a run have brought so far; repeating a call that returns the same adds nothing, and neither does
+// looking for something else with the same answer.
 func progressOf(effects []session.Effect) string {
 	var seen []string
 	for _, ef := range effects {
-		if ef.Fact == session.FactCompleted && !session.Bookkeeping[ef.Tool] {
+		switch {
+		case ef.Fact != session.FactCompleted || session.Bookkeeping[ef.Tool]:
+		case ef.Class == session.ReadOnly:
+			seen = append(seen, ef.Tool+ef.ResultDigest)
+		default:
 			seen = append(seen, ef.Tool+ef.ArgsDigest+ef.ResultDigest)
 		}
 	}

@@ -33,3 +33,16 @@ func CitedCall(tx Tx, ref string, runs ...RunID) (Effect, error) {
 	}
 	return Effect{}, &ToolError{Message: fmt.Sprintf("%q names no stored call of this work.", ref)}
 }
+
+// FailedCall tells whether a call came to an end without doing what it was for. A command's exit code speaks for itself.
+func FailedCall(tx Tx, ef Effect) (bool, error) {
+	if ef.ExitCode != nil {
+		return false, nil
+	}
+	it, err := tx.Item(ef.Item)
+	if err != nil {
+		return false, err
+	}
+	out := it.Body.Tool.Output
+	return out != nil && out.IsError, nil
+}

@@ -40,7 +40,7 @@ func idsOf(g view) (out []string) {
 // they were and are a requirement themselves; the request counts as the goal's.
 func TestExtract_AskedOnceAndKeptBesideTheWords(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met", "r2": "met"})).extracting(reads(good))
+	w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met", "r2": "met"})).holding("out.txt").extracting(reads(good))
 	a, s := w.start()
 	create(a, s, wish, nil)
 	g := w.until(a, s, "achieved")
@@ -77,7 +77,7 @@ func TestExtract_AskedOnceAndKeptBesideTheWords(t *testing.T) {
 // Who gives requirements is not second-guessed.
 func TestExtract_NotWhenTheUserGaveSome(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, offering, accepts).extracting(reads(good))
+	w := newWorld(t, offering, accepts).holding("out.txt").extracting(reads(good))
 	a, s := w.start()
 	create(a, s, wish, map[string]any{"requirements": []any{map[string]any{"kind": "file", "path": "out.txt"}}})
 	if g := w.until(a, s, "achieved"); g.Extraction.State != "none" || w.requests("submit_requirements") != 0 {
@@ -106,7 +106,7 @@ func TestExtract_Nonsense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, offering, accepts).extracting(reads(reply))
+			w := newWorld(t, offering, accepts).holding("out.txt").extracting(reads(reply))
 			a, s := w.start()
 			create(a, s, wish, nil)
 			g := w.until(a, s, "achieved")
@@ -121,7 +121,7 @@ func TestExtract_Nonsense(t *testing.T) {
 func TestExtract_AskedAgainAfterAFault(t *testing.T) {
 	t.Parallel()
 	n := 0
-	w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met", "r2": "met"})).extracting(func(fakemodel.Request) fakemodel.Reply {
+	w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met", "r2": "met"})).holding("out.txt").extracting(func(fakemodel.Request) fakemodel.Reply {
 		if n++; n == 1 {
 			return fakemodel.Error(503, "Overloaded.", "overloaded")
 		}
@@ -137,7 +137,7 @@ func TestExtract_AskedAgainAfterAFault(t *testing.T) {
 // An endpoint that never answers this one thing is asked three times; then the work begins without.
 func TestExtract_NeverAnswered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, offering, accepts).extracting(reads(fakemodel.Error(503, "Overloaded.", "overloaded")))
+	w := newWorld(t, offering, accepts).holding("out.txt").extracting(reads(fakemodel.Error(503, "Overloaded.", "overloaded")))
 	a, s := w.start()
 	create(a, s, wish, nil)
 	g := w.until(a, s, "achieved")
@@ -211,7 +211,7 @@ func TestExtract_ConfirmAddWaive(t *testing.T) {
 func TestExtract_RevisedMeanwhile(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
-	w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met"})).extracting(func(r fakemodel.Request) fakemodel.Reply {
+	w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met"})).holding("out.txt").extracting(func(r fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(r.LastUser(), wish) {
 			late := list(map[string]any{"kind": "file", "text": "of the old words", "path": "old.txt"})
 			late.Steps = []fakemodel.Step{fakemodel.Gate(gate)}
@@ -242,7 +242,7 @@ func TestExtract_StoppedMeanwhile(t *testing.T) {
 			gate := make(chan struct{})
 			held := good
 			held.Steps = []fakemodel.Step{fakemodel.Gate(gate)}
-			w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met", "r2": "met"})).extracting(reads(held))
+			w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met", "r2": "met"})).holding("out.txt").extracting(reads(held))
 			a, s := w.start()
 			create(a, s, wish, nil)
 			harness.Eventually(t, "it is asked", func() bool { return w.requests("submit_requirements") == 1 })
@@ -279,7 +279,7 @@ func TestExtract_Killed(t *testing.T) {
 	for point, want := range map[string]int{"goal.created:after": 1, "run.admitted:after": 1, "request.started:before": 1, "request.started:after": 1, "question.answered:before": 2, "question.answered:after": 1} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met", "r2": "met"})).extracting(reads(good))
+			w := newWorld(t, offering, judge("out.txt", map[string]string{"objective": "met", "r2": "met"})).holding("out.txt").extracting(reads(good))
 			a := w.launch(point, nil)
 			s := w.session(a)
 			a.Begin("create_goal", map[string]any{"sessionId": s, "objective": wish})
