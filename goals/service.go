@@ -115,7 +115,10 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 			return err
 		}
 		if g.Status != Exhausted {
-			return tx.UpdateGoal(g, now)
+			if err := tx.UpdateGoal(g, now); err != nil {
+				return err
+			}
+			return reviewAgain(tx, g, now, newID)
 		}
 	case "pause":
 		if g.Status == Paused && cancelled { // a prompt right behind the cancel would have taken that back, and takes back no pause
