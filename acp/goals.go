@@ -330,7 +330,10 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 		if goals.NoGoal(err) {
 			return "", "No goal. Set one with /goal <objective>.", nil
 		}
-		return "", statusLine(v), err
+		if err != nil {
+			return "", "", err
+		}
+		return "", statusText(v), nil
 	case "list":
 		all, err := b.Goals.Of(ctx, id)
 		return "", goalLines(all), err

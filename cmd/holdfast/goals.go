@@ -137,15 +137,11 @@ func (c *cli) showGoal(v goals.View) error {
 		if b := v.Budget; b != nil {
 			p("budget     %s; counted against it: %s", b.Budget, b.Counted())
 		}
+		p("turns      %d", v.Turns)
 		if v.Feedback != "" {
 			p("feedback   %s", strings.ReplaceAll(strings.TrimRight(plain(v.Feedback), "\n"), "\n", "\n           "))
 		}
-		for _, r := range v.Requirements {
-			p("  %-8s %-9s %-8s %s", r.Result, r.ID, r.Kind, line(r.Text, 100))
-			if r.Reason != "" {
-				p("%29s%s", "", line(r.Reason, 300))
-			}
-		}
+		contractLines(w, v)
 		for _, g := range v.Grants {
 			void := ""
 			if !g.InForce {

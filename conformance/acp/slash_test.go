@@ -176,6 +176,9 @@ func TestSlash_ReservedWords(t *testing.T) {
 	if g := getGoal(t, a, session); len(g.Requirements) != 2 || g.Requirements[1].Text != "it is  short" {
 		t.Errorf("the goal is %+v", g)
 	}
+	a.Must("update_goal", map[string]any{"sessionId": session, "action": "budget", "budget": map[string]any{"tokens": 90000000}}, nil)
+	says("/goal status", "Goal active", "\n- objective (semantic, user) is unknown: Produce out.txt.", "\n- r1 (semantic, added) is unknown: it is short",
+		"Used ", " of 90000000 tokens.", "\nTurns: 1.")
 	says("/goal stop", "Goal paused", "You can: /goal resume, /goal end.")
 	if got := stop(t, a, first); got != "end_turn" {
 		t.Errorf("the first prompt stops with %s", got)
