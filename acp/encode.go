@@ -224,7 +224,7 @@ func titleUpdate(s session.Session) update {
 }
 
 func commandsUpdate() update {
-	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or help, status, list, pause, resume, revise, waive, end, verify, retry, redo, confirm, budget"}}
+	hint := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "objective, or help, status, list, pause, resume, revise, waive, confirm, add, budget, end, verify, retry, redo"}}
 	turn := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or nothing for the last one"}}
 	step := &v1.AvailableCommandInput{Unstructured: &v1.UnstructuredCommandInput{Hint: "number of a turn, or u1, u2, … to take an undo back"}}
 	return update{AvailableCommandsUpdate: &v1.AvailableCommandsUpdate{AvailableCommands: []v1.AvailableCommand{

@@ -38,8 +38,12 @@ func snapshot(v goals.View) any {
 	if v.Reason != "" {
 		reason = v.Reason
 	}
+	var tokens any
+	if v.Budget != nil && v.Budget.Tokens > 0 {
+		tokens = v.Budget.Tokens
+	}
 	return map[string]any{"objective": v.Objective, "status": status, "createdAt": v.CreatedAt.UnixMilli(), "updatedAt": v.UpdatedAt.UnixMilli(),
-		"tokenBudget": nil, "tokensUsed": v.Usage.Input + v.Usage.Output, "timeUsedSeconds": v.ActiveSeconds.AtLeast, "iterations": v.Turns,
+		"tokenBudget": tokens, "tokensUsed": v.Usage.Input + v.Usage.Output, "timeUsedSeconds": v.ActiveSeconds.AtLeast, "iterations": v.Turns,
 		"lastReason": reason, "controlMethod": panelMethod}
 }
 

@@ -210,7 +210,10 @@ func (a *Agent) updateGoal(ctx context.Context, b *Backend, req *rpc.Request) er
 }
 
 // slash is a command that the user typed as a prompt.
-type slash struct{ name, rest string }
+type slash struct {
+	name, rest string
+	fresh      bool // the session has no goal that could be changed: "/goal add a dark mode" is an objective
+}
 
 // commandNames are the commands that a prompt may be.
 var commandNames = []string{"/goal", "/status", "/stop", "/rules", "/diff", "/undo", "/redo", "/retry", "/recovery", "/takeover", "/trust", "/context", "/compact", "/help"}
@@ -219,10 +222,10 @@ var commandNames = []string{"/goal", "/status", "/stop", "/rules", "/diff", "/un
 func command(text string) (slash, bool) {
 	name, rest, more := strings.Cut(strings.TrimSpace(text), " ")
 	if slices.Contains(commandNames, name) {
-		return slash{name, strings.TrimSpace(rest)}, true
+		return slash{name: name, rest: strings.TrimSpace(rest)}, true
 	}
 	if near := nearest.Of(name, commandNames); strings.HasPrefix(name, "/") && !more && near != "" {
-		return slash{name, near}, true
+		return slash{name: name, rest: near}, true
 	}
 	return slash{}, false
 }
@@ -253,6 +256,9 @@ func (s slash) action() string {
 	if first == "revise" || first == "waive" {
 		return first
 	}
+	if one := strings.Fields(s.rest); first == "confirm" && len(one) <= 2 || first == "add" && (!s.fresh || !more) {
+		return first // "/goal confirm that the door is green" is an objective
+	}
 	if first == "budget" { // "/goal budget the trip" is an objective, "/goal budget 3" a limit without its unit and no wish to work on
 		what := strings.TrimSpace(strings.TrimPrefix(s.rest, first))
 		if _, err := goals.ParseBudget(what); err == nil || !more || strings.IndexAny(what, "0123456789.+-$€£") == 0 {
@@ -266,11 +272,13 @@ func (s slash) action() string {
 }
 
 // goalWords are what "/goal" takes besides an objective.
-var goalWords = []string{"status", "list", "pause", "resume", "end", "verify", "retry", "redo", "help", "revise", "waive", "stop", "cancel", "clear", "budget"}
+var goalWords = []string{"status", "list", "pause", "resume", "end", "verify", "retry", "redo", "help", "revise", "waive", "stop", "cancel", "clear", "budget",
+	"confirm", "add"}
 
 // slashHelp is what "/goal help" answers.
 const slashHelp = "/goal <objective> sets a goal. /goal status tells where it stands, /goal list every goal of this session, /goal pause (or stop, cancel) stops it until /goal resume, " +
-	"/goal end ends it for good, /goal revise <objective> changes it, /goal waive <requirement> <reason> takes a requirement out of acceptance, /goal verify asks for a review now, " +
+	"/goal end ends it for good, /goal revise <objective> changes it, /goal waive <requirement> <reason> takes a requirement out of acceptance, " +
+	"/goal add <text> adds one to it, /goal confirm <requirement> makes one that was read out of the objective binding, /goal confirm all of them, /goal verify asks for a review now, " +
 	"/goal retry tries again what a block held up, /goal redo puts back what a stalled turn changed and begins it again. " +
 	"/goal budget 2.50 USD, 500000 tokens, 2h limits what it may use, /goal budget none takes the limits away."
 
@@ -323,7 +331,10 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 		if goals.NoGoal(err) {
 			return "", "No goal. Set one with /goal <objective>.", nil
 		}
-		return "", statusLine(v), err
+		if err != nil {
+			return "", "", err
+		}
+		return "", statusText(v), nil
 	case "list":
 		all, err := b.Goals.Of(ctx, id)
 		return "", goalLines(all), err
@@ -348,9 +359,22 @@ func (s slash) run(ctx context.Context, b *Backend, id session.SessionID, text s
 			}
 			p.Budget = &budget
 		}
+		if action == "confirm" {
+			p.RequirementID = strings.TrimSpace(strings.TrimPrefix(s.rest, action))
+		}
+		if action == "add" {
+			text := strings.TrimSpace(strings.TrimPrefix(s.rest, action))
+			if text == "" {
+				return "", "Say what else must hold: /goal add <text>. Nothing was changed.", nil
+			}
+			p.Requirements = []goals.Requirement{{Kind: goals.KindSemantic, Text: text}}
+		}
 		v, err := b.Goals.Update(ctx, p)
 		if err != nil {
 			return "", "", err
+		}
+		if action == "confirm" || action == "add" { // the work goes on behind it as before
+			return "", changedRequirements(p, v) + statusLine(v), nil
 		}
 		if action == "budget" {
 			line = "Its budget: " + p.Budget.String() + ". "
@@ -427,7 +451,10 @@ func refusal(err error, message string) string {
 	case goals.NoGoal(err):
 		return "The session has no goal. Set one with /goal <objective>."
 	case errors.As(err, &param) && param.Member == "requirementId":
-		return "There is no such requirement, and nothing was waived. /goal waive <requirement> <reason> takes one of the goal's by its id."
+		if !strings.Contains(param.Message, "has no requirement") {
+			return "Nothing was changed: " + param.Message + "."
+		}
+		return "There is no such requirement, and nothing was changed. /goal status lists them with their ids."
 	case errors.As(err, &refused) && refused.Status.Ended():
 		return fmt.Sprintf("The goal is %s. Set a new one with /goal <objective>.", refused.Status)
 	}

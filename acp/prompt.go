@@ -5,6 +5,7 @@ import (
 
 	"holdfast/acp/rpc"
 	v1 "holdfast/acp/v1"
+	"holdfast/goals"
 	"holdfast/internal/fault"
 	"holdfast/session"
 )
@@ -99,6 +100,13 @@ func (f *follower) askAgainUnseen() {
 
 // slashPrompt runs a command. A goal that starts to work keeps the prompt open for a while.
 func (a *Agent) slashPrompt(ctx context.Context, b *Backend, f *follower, req *rpc.Request, c slash, text string) error {
+	if c.action() == "add" {
+		v, err := b.Goals.Get(ctx, "", f.id)
+		if err != nil && !goals.NoGoal(err) {
+			return err
+		}
+		c.fresh = err != nil || v.Status.Ended()
+	}
 	switch c.action() {
 	case "", "resume", "verify", "retry", "redo", "revise": // what only looks or stops needs no model
 		if err := a.needModelOf(ctx, b, f.id); err != nil {

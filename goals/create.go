@@ -133,17 +133,17 @@ func repeated(tx Tx, p CreateParams, reqs []Requirement) (*Goal, error) {
 	if s.Cwd != p.Cwd {
 		return nil, fmt.Errorf("%w: goal %s in %s was created with it", ErrKeyReused, g.ID, s.Cwd)
 	}
-	return &g, sameBody(tx, g, reqs, p.Grants)
+	return &g, sameBody(tx, g, reqs, p)
 }
 
 // sameBody fails when a key comes back with another request. The first revision is what the key was used for.
-func sameBody(tx Tx, g Goal, reqs []Requirement, grants []Grant) error {
+func sameBody(tx Tx, g Goal, reqs []Requirement, p CreateParams) error {
 	old, err := tx.Requirements(g.ID, 1)
 	if err != nil {
 		return err
 	}
 	old = slices.DeleteFunc(old, func(q Requirement) bool { return q.Origin != FromUser }) // what came later was not in the request
-	same := len(old) == len(reqs) && sameGrants(g.Grants, grants)
+	same := len(old) == len(reqs) && sameGrants(g.Grants, p.Grants) && g.Asked == p.Budget
 	for i := 0; same && i < len(reqs); i++ {
 		a, b := old[i], reqs[i]
 		same = a.ID == b.ID && a.Kind == b.Kind && a.Text == b.Text && a.Command == b.Command && a.Path == b.Path && a.Pattern == b.Pattern
@@ -162,7 +162,7 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 	}
 	if p.IdempotencyKey != "" {
 		if g, err := tx.GoalByKey(p.Session, p.IdempotencyKey); err == nil {
-			return g, sameBody(tx, g, reqs, p.Grants)
+			return g, sameBody(tx, g, reqs, p)
 		} else if !errors.Is(err, session.ErrNotFound) {
 			return Goal{}, err
 		}
@@ -194,7 +194,7 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 		}
 	}
 	g := Goal{ID: newID(), Session: p.Session, Run: session.RunID(newID()), Revision: 1, ControlVersion: 1, Objective: p.Objective,
-		Status: Active, Extraction: extractionOf(reqs), Grants: p.Grants, Budget: p.Budget,
+		Status: Active, Extraction: extractionOf(reqs), Grants: p.Grants, Budget: p.Budget, Asked: p.Budget,
 		IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
 	run := session.Run{ID: g.Run, Session: p.Session, Kind: session.RunGoal, Desired: session.DesiredRun, Phase: session.PhaseQueued,
 		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now, Profile: p.Profile.Or(sess.Profile), Client: p.Client}

@@ -54,6 +54,7 @@ type Goal struct {
 	CancelCommand  string
 	Grants         []Grant // given at creation; each counts for one revision
 	Budget         Budget
+	Asked          Budget // the one that it was created with, which its idempotency key stands for
 	IdempotencyKey string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time

@@ -54,6 +54,28 @@ func (g Goal) extraction() ExtractionView {
 	return ExtractionView{State: string(g.Extraction), Note: g.ExtractionNote}
 }
 
+// Line says it in words when there is something to say: that the reading is still to come, or why it came to nothing.
+func (e ExtractionView) Line() string {
+	switch e.State {
+	case string(ExtractionPending):
+		return "the objective is being read for requirements"
+	case string(ExtractionFailed):
+		return "reading the objective for requirements failed: " + e.Note
+	}
+	return ""
+}
+
+// Standing says what a requirement that was read out of the objective counts for; "" of the user's own.
+func (q Requirement) Standing() string {
+	switch {
+	case q.Origin != FromModel:
+		return ""
+	case q.Confirmed:
+		return " [confirmed]"
+	}
+	return " [not confirmed, does not bind]"
+}
+
 // NextAction says who moves it and how.
 type NextAction struct {
 	Owner   string   `json:"owner"`

@@ -26,7 +26,8 @@ func goalsCommand() *cobra.Command {
 		goalsList(), goalsShow(), goalsCreate(),
 		goalsAction("pause", "Stop a goal until it is resumed"), goalsAction("resume", "Go on with a paused or blocked goal"),
 		goalsAction("end", "End a goal for good"), goalsAction("verify", "Ask for an independent review now"),
-		goalsAction("retry", "Try again what a block or a wait held up"), goalsAction("redo", "Put back what a stalled turn changed, and begin it again"), goalsRevise(), goalsWaive(), goalsBudget())
+		goalsAction("retry", "Try again what a block or a wait held up"), goalsAction("redo", "Put back what a stalled turn changed, and begin it again"), goalsRevise(),
+		goalsConfirm(), goalsAdd(), goalsWaive(), goalsBudget())
 }
 
 func goalsList() *cobra.Command {
@@ -136,15 +137,11 @@ func (c *cli) showGoal(v goals.View) error {
 		if b := v.Budget; b != nil {
 			p("budget     %s; counted against it: %s", b.Budget, b.Counted())
 		}
+		p("turns      %d", v.Turns)
 		if v.Feedback != "" {
 			p("feedback   %s", strings.ReplaceAll(strings.TrimRight(plain(v.Feedback), "\n"), "\n", "\n           "))
 		}
-		for _, r := range v.Requirements {
-			p("  %-8s %-9s %-8s %s", r.Result, r.ID, r.Kind, line(r.Text, 100))
-			if r.Reason != "" {
-				p("%29s%s", "", line(r.Reason, 300))
-			}
-		}
+		contractLines(w, v)
 		for _, g := range v.Grants {
 			void := ""
 			if !g.InForce {
@@ -325,7 +322,7 @@ func goalError(err error) error {
 		return err
 	}
 	flags := map[string]string{"objective": "--objective", "reason": "--reason", "requirementId": "the requirement's id",
-		"pattern": "--require-file", "path": "--require-file", "command": "--require-command", "text": "--require", "budget": "the limits", "budget.costMicros": "the limit of money"}
+		"pattern": "--require-file", "path": "--require-file", "command": "--require-command", "text": "--require", "requirements": "the requirements", "budget": "the limits", "budget.costMicros": "the limit of money"}
 	if strings.HasPrefix(pe.Member, "grants[") {
 		flags["path"], flags["command"] = "--grant-edit", "--grant-command"
 	}

@@ -12,7 +12,7 @@ import (
 type goal struct {
 	GoalID, SessionID, Objective, Status, Phase, ReasonCode, Reason string
 	ControlVersion, Revision                                        int64
-	Requirements                                                    []struct{ ID, Kind, Result string }
+	Requirements                                                    []struct{ ID, Kind, Text, Result string }
 	NextAction                                                      struct {
 		Owner   string
 		Allowed []string

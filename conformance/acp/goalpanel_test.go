@@ -127,6 +127,20 @@ func TestPanel_OneGoal(t *testing.T) {
 	}
 	must("set", map[string]any{"objective": "Another."})
 	lastSnap(t, a, session, "active")
+	id := getGoal(t, a, session).GoalID
+	a.Must("update_goal", map[string]any{"goalId": id, "action": "budget", "budget": map[string]any{"activeSeconds": 90000}}, nil)
+	if s := lastSnap(t, a, session, "active"); s.TokenBudget != nil {
+		t.Errorf("a limit of time is shown as %d tokens", *s.TokenBudget)
+	}
+	a.Must("update_goal", map[string]any{"goalId": id, "action": "budget", "budget": map[string]any{"tokens": 1}}, nil)
+	if s := lastSnap(t, a, session, "limited"); s.TokenBudget == nil || *s.TokenBudget != 1 || s.LastReason == nil || !strings.Contains(*s.LastReason, "used up") {
+		t.Errorf("a budget that is used up is shown as %+v", s)
+	}
+	refused(t, "resume of what used its budget up", do("resume", nil), -32602, "not_allowed", "raise its budget first")
+	a.Must("update_goal", map[string]any{"goalId": id, "action": "budget", "budget": map[string]any{"tokens": 90000000}}, nil)
+	if s := lastSnap(t, a, session, "active"); s.TokenBudget == nil || *s.TokenBudget != 90000000 {
+		t.Errorf("a budget that was raised is shown as %+v", s)
+	}
 	must("clear", nil)
 	lastSnap(t, a, session, "")
 	if now := getGoal(t, a, session); now.Status != "cancelled" {

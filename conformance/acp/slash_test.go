@@ -156,8 +156,8 @@ func TestSlash_ReservedWords(t *testing.T) {
 			}
 		}
 	}
-	says("/goal help", "/goal <objective>", "/goal pause", "stop, cancel", "/goal revise")
-	for _, text := range []string{"/goal stop", "/goal cancel", "/goal revise Produce out.txt."} {
+	says("/goal help", "/goal <objective>", "/goal pause", "stop, cancel", "/goal revise", "/goal add <text>", "/goal confirm <requirement>")
+	for _, text := range []string{"/goal stop", "/goal cancel", "/goal revise Produce out.txt.", "/goal confirm", "/goal confirm r1"} {
 		says(text, "no goal")
 	}
 	if g := getGoal(t, a, session); g != nil {
@@ -168,6 +168,17 @@ func TestSlash_ReservedWords(t *testing.T) {
 	says("/goal Another one.", "/goal revise <objective>", "/goal end")
 	says("/goal help", "/goal <objective>")
 	says("/goal revise", "/goal revise <objective>")
+	says("/goal confirm", "nothing was read out of the objective that could be confirmed")
+	says("/goal confirm r7", "no such requirement")
+	says("/goal add", "/goal add <text>")
+	says("/goal ad", "Did you mean /goal add?")
+	says("/goal add it is  short", "Added as requirement r1.", "Goal active")
+	if g := getGoal(t, a, session); len(g.Requirements) != 2 || g.Requirements[1].Text != "it is  short" {
+		t.Errorf("the goal is %+v", g)
+	}
+	a.Must("update_goal", map[string]any{"sessionId": session, "action": "budget", "budget": map[string]any{"tokens": 90000000}}, nil)
+	says("/goal status", "Goal active", "\n- objective (semantic, user) is unknown: Produce out.txt.", "\n- r1 (semantic, added) is unknown: it is short",
+		"Used ", " of 90000000 tokens.", "\nTurns: 1.")
 	says("/goal stop", "Goal paused", "You can: /goal resume, /goal end.")
 	if got := stop(t, a, first); got != "end_turn" {
 		t.Errorf("the first prompt stops with %s", got)
@@ -178,7 +189,33 @@ func TestSlash_ReservedWords(t *testing.T) {
 	}
 	says("/goal end", "Goal cancelled")
 	says("/goal resume", "Set a new one with /goal <objective>")
+	says("/goal confirm r1", "Set a new one with /goal <objective>")
 	_, e := a.Call("update_goal", map[string]any{"sessionId": session, "action": "fly"})
 	refused(t, "an unknown action on an ended goal", e, -32602, "action", "pause")
+	close(gate)
+}
+
+// What begins like a word of a command and goes on as an objective is one: as long as there is no goal that it could be about.
+func TestSlash_ObjectivesThatBeginWithAWord(t *testing.T) {
+	gate := make(chan struct{})
+	w := newWorld(t, pursuing(gate))
+	a := w.start()
+	for _, objective := range []string{"confirm that the door is green", "add a door to the house", "budget the trip", "add"} {
+		session := a.NewSession(w.work)
+		id := a.Prompt(session, "/goal "+objective)
+		if objective == "add" {
+			if got := stop(t, a, id); got != "end_turn" || getGoal(t, a, session) != nil {
+				t.Errorf("%q stops with %s and is a goal", objective, got)
+			}
+			continue
+		}
+		harness.Eventually(t, objective+" is a goal", func() bool { g := getGoal(t, a, session); return g != nil && g.Objective == objective })
+		if got := stop(t, a, a.Prompt(session, "/goal confirm that it is so")); got != "end_turn" || !strings.Contains(a.Text(session), "already has an unfinished goal") {
+			t.Errorf("a second objective stops with %s: %q", got, a.Text(session))
+		}
+		if got := stop(t, a, a.Prompt(session, "/goal add a window")); got != "end_turn" || len(getGoal(t, a, session).Requirements) != 2 {
+			t.Errorf("an addition stops with %s: %q", got, a.Text(session))
+		}
+	}
 	close(gate)
 }

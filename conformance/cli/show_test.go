@@ -43,7 +43,8 @@ func TestShow_SaysWhy(t *testing.T) {
 	if !strings.Contains(g.Feedback, "it does not rhyme") {
 		t.Errorf("the feedback is %q", g.Feedback)
 	}
-	if r := w.want(0, "goals", "show", g.GoalID); !strings.Contains(r.out, "feedback   - objective is unmet: it does not rhyme\n") {
+	if r := w.want(0, "goals", "show", g.GoalID); !strings.Contains(r.out, "feedback   - objective is unmet: it does not rhyme\n") ||
+		!strings.Contains(r.out, "\nturns      2\n") || !strings.Contains(r.out, " objective semantic user  Write a poem.\n") {
 		t.Errorf("shown as\n%s", r.out)
 	}
 	asked := document[[]struct {

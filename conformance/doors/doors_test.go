@@ -17,6 +17,8 @@ type act struct {
 	objective   string
 	requirement string
 	reason      string
+	text        string // of the requirement that add adds
+	tokens      int    // the limit that budget sets
 	expected    int64
 }
 
@@ -39,9 +41,24 @@ func (a act) params() object {
 		put("objective", a.objective)
 		put("requirementId", a.requirement)
 		put("reason", a.reason)
+		if a.text != "" {
+			p["requirements"] = []any{object{"kind": "semantic", "text": a.text}}
+		}
+		if a.tokens > 0 {
+			p["budget"] = object{"tokens": a.tokens}
+		}
 		if a.expected > 0 {
 			p["expectedControlVersion"] = a.expected
 		}
+	}
+	return p
+}
+
+// arguments are an act's parameters for a tool, which takes a budget as it is typed.
+func (a act) arguments() object {
+	p := a.params()
+	if a.tokens > 0 {
+		p["budget"] = fmt.Sprintf("%d tokens", a.tokens)
 	}
 	return p
 }
@@ -108,7 +125,7 @@ var byTool = door{name: "MCP tools",
 		if a.creates() {
 			name = "create_goal"
 		}
-		_, r := tool(s.t, s.c, name, a.params())
+		_, r := tool(s.t, s.c, name, a.arguments())
 		return r
 	},
 	look: func(s *scene, id string) *goal {
@@ -119,7 +136,7 @@ var byTool = door{name: "MCP tools",
 		return inside(s.t, raw)
 	}}
 
-var byPanel = door{name: "_session/goal", lacks: "replace again verify retry redo waive",
+var byPanel = door{name: "_session/goal", lacks: "replace again verify retry redo waive confirm add budget",
 	do: func(s *scene, a act) *refusal {
 		action := map[string]string{"create": "set", "revise": "set", "end": "clear"}[a.name]
 		if action == "" {
@@ -139,6 +156,14 @@ var bySlash = door{name: "/goal", lacks: "replace again",
 			line += " " + a.objective
 		case "waive":
 			line += " " + a.requirement + " " + a.reason
+		case "confirm":
+			line += " " + a.requirement
+		case "add":
+			line += " " + a.text
+		case "budget":
+			if a.tokens > 0 {
+				line += fmt.Sprintf(" %d tokens", a.tokens)
+			}
 		}
 		before, was := len(s.a.Text(a.session)), s.mark(a.session)
 		id := s.a.Prompt(a.session, line)
@@ -171,7 +196,7 @@ func (s *scene) mark(session string) string {
 
 // refusedWords tells whether a line of a session says that nothing was done.
 func refusedWords(text string) bool {
-	for _, w := range []string{"cannot ", "no goal", "already has an unfinished goal", "no such requirement", "Set a new one", "changed since"} {
+	for _, w := range []string{"cannot ", "no goal", "already has an unfinished goal", "no such requirement", "Set a new one", "changed since", "Nothing was changed"} {
 		if strings.Contains(text, w) {
 			return true
 		}
@@ -193,8 +218,12 @@ func (a act) line() []string {
 		}
 	case a.name == "cancel":
 		args = []string{"stop", a.session}
-	case a.name == "waive":
+	case a.name == "waive", a.name == "confirm" && a.requirement != "":
 		args = append(args, a.requirement)
+	case a.name == "add" && a.text != "":
+		args = append(args, "--require", a.text)
+	case a.name == "budget":
+		args = append(args, fmt.Sprintf("%d tokens", a.tokens))
 	}
 	if a.name == "revise" {
 		args = append(args, "--objective", a.objective)

@@ -21,6 +21,10 @@ func holding() func(fakemodel.Request) fakemodel.Reply {
 	var mu sync.Mutex
 	refused := map[string]bool{}
 	return func(r fakemodel.Request) fakemodel.Reply {
+		if slices.ContainsFunc(r.Tools, func(tool fakemodel.Tool) bool { return tool.Name == "submit_requirements" }) {
+			return fakemodel.Calls(fakemodel.Call{Name: "submit_requirements",
+				Args: `{"requirements":[{"kind":"semantic","text":"it holds"},{"kind":"semantic","text":"it lasts"}]}`})
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		for _, word := range strings.Fields(string(r.Body)) {
@@ -36,6 +40,7 @@ func holding() func(fakemodel.Request) fakemodel.Reply {
 // newScene is a store with an editor, an MCP client and a command line.
 func newScene(t *testing.T) *scene {
 	w := newWorld(t, holding())
+	w.model.Extract()
 	return &scene{w, w.editor(), w.client()}
 }
 
@@ -50,7 +55,14 @@ func (s *scene) begin(n int, state string) *goal {
 	if state == "blocked" {
 		objective = fmt.Sprint("Blocks-", n, " ")
 	}
-	if r := byMethod("").do(s, act{name: "create", session: session, objective: objective}); r != nil {
+	asked := act{name: "create", session: session, objective: objective}.params()
+	switch state {
+	case "read":
+		delete(asked, "requirements")
+	case "budget_exhausted":
+		asked["budget"] = object{"tokens": 1}
+	}
+	if _, r := method(s.t, s.a, "create_goal", asked); r != nil {
 		s.t.Fatal(r)
 	}
 	if state == "paused" {
@@ -61,7 +73,7 @@ func (s *scene) begin(n int, state string) *goal {
 	var g *goal
 	harness.Eventually(s.t, "the goal is "+state, func() bool {
 		g = s.goalOf(session)
-		return g.Status == state && state != "active" || state == "active" && g.Phase == "working"
+		return g.Status == state && state != "active" || (state == "active" || state == "read" && len(g.Requirements) == 3) && g.Phase == "working"
 	})
 	return g
 }
@@ -95,6 +107,17 @@ var cases = []struct {
 	{"active", act{name: "waive", requirement: "r1", reason: "it need not"}, func(b, g *goal) bool {
 		q := g.Requirements[len(g.Requirements)-1]
 		return q.ID == "r1" && q.Result == "waived" && q.JudgedBy == "user" && q.Reason == "it need not"
+	}},
+	{"read", act{name: "confirm"}, func(b, g *goal) bool { return !b.confirmed("r1") && g.confirmed("r1") && g.confirmed("r2") }},
+	{"read", act{name: "confirm", requirement: "r2"}, func(b, g *goal) bool { return !g.confirmed("r1") && g.confirmed("r2") }},
+	{"active", act{name: "add", text: "it is short"}, func(b, g *goal) bool {
+		q := g.Requirements[len(g.Requirements)-1]
+		return len(g.Requirements) == len(b.Requirements)+1 && q.ID == "r2" && q.Text == "it is short" && q.Origin == "added" && q.Confirmed
+	}},
+	{"active", act{name: "budget", tokens: 900000}, func(b, g *goal) bool { return g.Status == "active" && g.limit() == 900000 }},
+	{"paused", act{name: "budget", tokens: 900000}, func(b, g *goal) bool { return g.Status == "paused" && g.limit() == 900000 }},
+	{"budget_exhausted", act{name: "budget", tokens: 900000}, func(b, g *goal) bool {
+		return b.limit() == 1 && g.Status == "active" && g.limit() == 900000
 	}},
 }
 
@@ -194,7 +217,7 @@ func (s *scene) seen(what, id string) {
 // What one door refuses, every door refuses, with the same words.
 func TestDoors_EveryRefusal(t *testing.T) {
 	s := newScene(t)
-	live, done := s.begin(1, "active"), s.begin(2, "active")
+	live, done, spent := s.begin(1, "active"), s.begin(2, "active"), s.begin(3, "budget_exhausted")
 	if r := byCommand.do(s, act{name: "end", goal: done.GoalID}); r != nil {
 		t.Fatal(r)
 	}
@@ -216,6 +239,16 @@ func TestDoors_EveryRefusal(t *testing.T) {
 		{"resume of what has ended", done, act{name: "resume"}, "cancelled", ""},
 		{"verify of what has ended", done, act{name: "verify"}, "cancelled", ""},
 		{"revision of what has ended", done, act{name: "revise", objective: "X.", reason: "so"}, "cancelled", "_session/goal"}, // which sets a new one
+		{"a confirmation of nothing", live, act{name: "confirm", requirement: "r9"}, "requirement", ""},
+		{"a confirmation where nothing was read", live, act{name: "confirm"}, "nothing was read out of the objective that could be confirmed", ""},
+		{"an addition of nothing", live, act{name: "add"}, "say what else must hold", ""},
+		{"a budget that is none", live, act{name: "budget"}, "limit", ""},
+		{"confirmation in what has ended", done, act{name: "confirm", requirement: "r1"}, "cancelled", ""},
+		{"addition to what has ended", done, act{name: "add", text: "more"}, "cancelled", "/goal"}, // where it is an objective
+		{"budget of what has ended", done, act{name: "budget", tokens: 900000}, "cancelled", ""},
+		{"resume of what used its budget up", spent, act{name: "resume"}, "cannot resume a goal that is budget_exhausted: raise its budget first", ""},
+		{"verify of what used its budget up", spent, act{name: "verify"}, "cannot verify a goal that is budget_exhausted: raise its budget first", ""},
+		{"retry of what used its budget up", spent, act{name: "retry"}, "cannot retry a goal that is budget_exhausted: raise its budget first", ""},
 		{"waiver in what has ended", done, act{name: "waive", requirement: "r1", reason: "so"}, "cancelled", ""},
 	} {
 		for _, d := range doors {

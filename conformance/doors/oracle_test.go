@@ -22,7 +22,7 @@ const (
 )
 
 // ops are what races. Everything but the last two is somebody's request.
-var ops = []string{"pause", "resume", "end", "verify", "revise", "replace", "waive", "retry", "cancel", "again", "completion", "restart"}
+var ops = []string{"pause", "resume", "end", "verify", "revise", "replace", "waive", "retry", "cancel", "confirm", "budget", "again", "completion", "restart"}
 
 // after is the oracle: what a request makes of a goal, and what it is answered. looked: it named the control version from before both.
 func (s state) after(op string, seen int64, looked bool) (state, string) {
@@ -65,7 +65,8 @@ func (s state) controlled(op string, seen int64, looked bool) (state, string) {
 		return s, stale
 	}
 	allowed := map[string]bool{"pause": s.status == "active" || s.status == "paused", "resume": s.status == "paused" || s.status == "blocked",
-		"verify": s.status == "active", "retry": s.status == "blocked" || s.status == "active" && s.reviewing, "end": true, "revise": true, "waive": true}
+		"verify": s.status == "active", "retry": s.status == "blocked" || s.status == "active" && s.reviewing, "end": true, "revise": true, "waive": true,
+		"confirm": true, "budget": true}
 	switch {
 	case s.over() || !allowed[op]:
 		return s, refused
@@ -87,6 +88,8 @@ func (s state) controlled(op string, seen int64, looked bool) (state, string) {
 		}
 	case "waive":
 		s.waived, s.byCancel = true, false
+	case "confirm", "budget":
+		s.byCancel = false
 	}
 	return s, done
 }

@@ -167,6 +167,11 @@ func TestCreate_OneKey(t *testing.T) {
 	if n, m := w.number("SELECT count(*) FROM goals"), w.number("SELECT count(*) FROM sessions"); n != 1 || m != 1 {
 		t.Errorf("%d goals in %d sessions", n, m)
 	}
+	byCwd["budget"] = object{"tokens": 5000}
+	if _, r := method(t, s.a, "create_goal", byCwd); r == nil || r.code != "key_reused" {
+		t.Errorf("another budget: %v", r)
+	}
+	delete(byCwd, "budget")
 	byCwd["objective"] = "Something else."
 	if _, r := method(t, s.a, "create_goal", byCwd); r == nil || r.code != "key_reused" {
 		t.Errorf("another body: %v", r)
@@ -204,5 +209,42 @@ func TestReplace_LeavesTheRecord(t *testing.T) {
 	}
 	if old := byTool.look(s, g.GoalID); old.Status != "cancelled" || old.Objective != g.Objective {
 		t.Errorf("the old one is %v", old.all)
+	}
+}
+
+// A key stands for the budget that the goal was created with, also when the goal has another one by now.
+func TestCreate_OneKeyOneBudget(t *testing.T) {
+	w := newWorld(t, holding())
+	s := &scene{w, w.editor(), w.client()}
+	session := s.a.NewSession(w.work)
+	asked := func(tokens int) object {
+		return object{"sessionId": session, "objective": "Once.", "idempotencyKey": "k", "budget": object{"tokens": tokens}}
+	}
+	raw, r := method(t, s.a, "create_goal", asked(900000))
+	if r != nil {
+		t.Fatal(r)
+	}
+	g := inside(t, raw)
+	if r := byCommand.do(s, act{name: "budget", goal: g.GoalID, tokens: 800000}); r != nil {
+		t.Fatal(r)
+	}
+	if raw, r = method(t, s.a, "create_goal", asked(900000)); r != nil || inside(t, raw).GoalID != g.GoalID || inside(t, raw).limit() != 800000 {
+		t.Errorf("the same request: %v %s", r, raw)
+	}
+	for door, r := range map[string]*refusal{
+		"method": func() *refusal { _, r := method(t, s.a, "create_goal", asked(800000)); return r }(),
+		"tool": func() *refusal {
+			args := asked(0)
+			args["budget"] = "800000 tokens"
+			_, r := tool(t, s.c, "create_goal", args)
+			return r
+		}(),
+	} {
+		if r == nil || r.code != "key_reused" {
+			t.Errorf("another budget by %s: %v", door, r)
+		}
+	}
+	if now := s.goalOf(session); now.GoalID != g.GoalID || now.limit() != 800000 {
+		t.Errorf("it is %v", now.all)
 	}
 }

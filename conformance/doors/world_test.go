@@ -107,8 +107,29 @@ func (w *world) cli(args ...string) (out, errs string, code int) {
 type goal struct {
 	GoalID, SessionID, Objective, Status, Phase, ReasonCode, Reason string
 	ControlVersion, Revision                                        int64
-	Requirements                                                    []struct{ ID, Kind, Result, JudgedBy, Reason string }
-	all                                                             object
+	Requirements                                                    []struct {
+		ID, Kind, Text, Result, JudgedBy, Reason, Origin string
+		Confirmed                                        bool
+	}
+	Budget *struct{ Tokens int }
+	all    object
+}
+
+func (g *goal) confirmed(id string) bool {
+	for _, q := range g.Requirements {
+		if q.ID == id {
+			return q.Confirmed
+		}
+	}
+	return false
+}
+
+// limit is how many tokens it may use, 0 without a limit.
+func (g *goal) limit() int {
+	if g.Budget == nil {
+		return 0
+	}
+	return g.Budget.Tokens
 }
 
 func read(t testing.TB, raw []byte) *goal {
