@@ -218,7 +218,7 @@ func (a *actor) pick() (*Run, time.Time, error) {
 		return a.pickClosed(runs)
 	}
 	due := a.due(runs)
-	limited := slices.ContainsFunc(runs, func(r Run) bool { return r.Desired == DesiredRun && r.limited() && a.left(r) > 0 })
+	limited := slices.ContainsFunc(runs, func(r Run) bool { return r.Desired == DesiredRun && r.limited() && a.left(r) > 0 && !moved[r.ID] })
 	held := false // by a prompt in the middle of which a question is open: what came after it waits, as it did before a restart
 	for _, kind := range []RunKind{RunPrompt, RunVerification, RunGoal} {
 		for _, r := range runs {
@@ -246,6 +246,8 @@ func (a *actor) look(tx Tx, s Session, runs []Run, moved map[RunID]bool) (there 
 			var code Code
 			code, err = a.e.HeldBack(tx, s, r)
 			moved[r.ID] = code == CodeNone
+		case r.limited():
+			moved[r.ID], err = lifted(tx, r.Profile)
 		case r.ReasonCode == CodeCommandRuns:
 			var live int
 			live, err = LiveCommands(tx, s.ID, r.ID)

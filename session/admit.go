@@ -147,6 +147,14 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 		t.run = run
 		return tx.UpdateRun(run, now)
 	}
+	if run.limited() {
+		if err := run.passes(tx); err != nil {
+			return err
+		}
+		if moved := t.a.left(run) > 0; moved { // others were answered before its time: it has its tries still
+			run.Faults = 0
+		}
+	}
 	run.Phase, run.ReasonCode, run.Reason, run.RetryAt, run.RetryWait = PhaseWorking, CodeNone, "", time.Time{}, 0
 	run.Redo, run.Left = RedoNone, false
 	if err := tx.Serve(t.a.id, now); err != nil {

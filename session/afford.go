@@ -8,10 +8,10 @@ import (
 // errSpent: a budget does not allow the next request. Nothing of it was stored.
 var errSpent = errors.New("the budget does not allow the request")
 
-// affords fails with errSpent when the budget of what a request is for does not allow it.
+// affords fails with errSpent when the budget of what a request is for does not allow it, and with a *usedUp when a limit of the provider does not.
 func (t *turn) affords(tx Tx, req Request) error {
-	if t.e.Hooks == nil || req.Goal == "" {
-		return nil
+	if err := t.withinLimits(tx); err != nil || t.e.Hooks == nil || req.Goal == "" {
+		return err
 	}
 	ok, err := t.e.Hooks.Affords(tx, req, t.e.Now())
 	if err == nil && !ok {

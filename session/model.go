@@ -135,6 +135,7 @@ type ModelError struct {
 	Status     int
 	Message    string
 	RetryAfter time.Duration // 0 when the provider gave none
+	Account    bool          // what is used up is the account's, whichever model is asked
 	Native     bool          // refused for what an earlier answer holds in its native form: asked without it, the model may answer
 	Err        error
 }

@@ -101,6 +101,7 @@ type Run struct {
 	Deaths         int             // owners lost in a row without progress
 	Faults         int             // temporary provider faults in a row
 	RetryAt        time.Time
+	PastLimit      int64         // limits up to this one do not hold it: a person said to ask, or it has waited for them
 	RetryWait      time.Duration // how long the wait is at most, whatever the clock does
 	Redo           Redo          // what a person said about waiting work; the next admission takes it
 	Profile        Profile       // what it goes on with; that of the client it came from

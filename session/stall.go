@@ -225,6 +225,9 @@ func (e *Engine) Redo(ctx context.Context, id SessionID, how Redo) (RunID, error
 			}
 			if r.ReasonCode == CodeModelRetry {
 				r.Faults, r.RetryAt, r.RetryWait = 0, time.Time{}, 0
+				if err := r.passes(tx); err != nil {
+					return err
+				}
 			}
 			r.Left, r.Phase, r.ReasonCode, r.Reason, r.Deaths = false, PhaseQueued, CodeNone, "", 0
 			r.ControlVersion++

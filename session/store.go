@@ -192,6 +192,16 @@ type Tx interface {
 	// Rules lists the rules that were not revoked, oldest first.
 	Rules() ([]Rule, error)
 
+	// PutLimit stores a limit in the place of what was known of the same one, and forgets those whose time has come.
+	PutLimit(Limit) error
+	// Limits lists what is known of what a request would meet: of its model, and of its account. PruneLimits forgets those whose time has come.
+	Limits(LimitScope) ([]Limit, error)
+	PruneLimits(now time.Time) error
+	// NewestLimit is the id of the newest one that is stored, 0 without any.
+	NewestLimit() (int64, error)
+	// LiftLimits marks what a request met in spite of limits up to that one, and returns how many.
+	LiftLimits(s LimitScope, upTo int64) (int64, error)
+
 	// PutTrust stores the trust in a directory in place of an earlier one.
 	PutTrust(Trust) error
 	// Trust returns what there is of a directory, revoked or not.

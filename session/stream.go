@@ -195,8 +195,12 @@ func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, fini
 	if ends {
 		point = "turn.ended"
 	}
-	err = s.commit(ctx, point, func(tx Tx) error {
+	free := false
+	err = s.commit(ctx, point, func(tx Tx) (err error) {
 		if err := tx.UpdateRequest(s.req); err != nil {
+			return err
+		}
+		if free, err = t.lifts(tx); err != nil {
 			return err
 		}
 		if err := s.putParts(tx, ItemComplete); err != nil {
@@ -217,6 +221,9 @@ func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, fini
 		t.run = run
 		return tx.UpdateRun(run, t.e.Now())
 	})
+	if err == nil && free {
+		t.spread()
+	}
 	if err == nil && ends {
 		err = errEnded
 	}

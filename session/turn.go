@@ -30,6 +30,7 @@ type turn struct {
 	last      string          // digest of the last answer's calls
 	same      int             // how often in a row it came
 	asked     int             // model requests of this attempt
+	refusal   *ModelError     // with which the endpoint ended it; nil for none
 	answered  int64           // revision of the request whose answer is carried out; 0 before the first
 
 	slot   bool   // it has one of the slots for unattended work
@@ -94,6 +95,9 @@ func (t *turn) main(ctx context.Context) error {
 	var we *WaitError
 	if errors.As(err, &we) {
 		return t.leave(ctx, AttemptCompleted, PhaseWaiting, we.Code, we.Message)
+	}
+	if e := heldByLimit(err); e != nil {
+		return t.held(ctx, e)
 	}
 	var me *ModelError
 	if errors.As(err, &me) {
@@ -461,6 +465,7 @@ func closeOpen(tx Tx, id SessionID, run RunID, now time.Time, why string) error 
 func (t *turn) fault(ctx context.Context, me *ModelError) error {
 	next, ok := tryAgain(t.run.Faults, me)
 	if !ok {
+		t.refusal = me
 		return t.fail(ctx, CodeModelFailed, me.Message)
 	}
 	first := t.run.Faults == 0
@@ -477,6 +482,9 @@ func (t *turn) fault(ctx context.Context, me *ModelError) error {
 		run.Faults = next.faults
 		run.Phase, run.ReasonCode, run.Reason, run.RetryAt = PhaseWaiting, CodeModelRetry, me.Message, now.Add(next.wait)
 		run.RetryWait = next.wait
+		if err := t.keepLimit(tx, me, now); err != nil {
+			return err
+		}
 		if next.limit {
 			run.Reason = strings.TrimSuffix(me.Message, ".") + "; not asked again before " + until(run.RetryAt)
 			it := Item{Kind: ItemMarker, State: ItemComplete, Body: ItemBody{Text: limitNotice(me, run.RetryAt)}}
@@ -504,6 +512,9 @@ func (t *turn) fail(ctx context.Context, code Code, reason string) error {
 		}
 		t.att.State, t.att.EndedAt = AttemptFailed, now
 		if err := tx.UpdateAttempt(t.att); err != nil {
+			return err
+		}
+		if err := t.keepLimit(tx, t.refusal, now); err != nil {
 			return err
 		}
 		if run.Desired != DesiredRun {

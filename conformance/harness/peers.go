@@ -11,7 +11,11 @@ import (
 	"testing"
 )
 
-var peersOnce sync.Once
+// tried holds which packages this program has looked for, and how that failed.
+var (
+	peersMu sync.Mutex
+	tried   = map[string]string{}
+)
 
 // Peers makes the pinned npm packages available and returns the folder of one of them. Where node or npm is missing the test is skipped,
 // with the command that runs it.
@@ -28,8 +32,13 @@ func Peers(t testing.TB, name string) string {
 			skip(tool + " is not installed")
 		}
 	}
-	var failed string
-	peersOnce.Do(func() { failed = install(root, dir) })
+	peersMu.Lock()
+	failed, looked := tried[name]
+	if !looked { // each for itself: packages that were installed for another one may be older than this one
+		failed = install(root, dir)
+		tried[name] = failed
+	}
+	peersMu.Unlock()
 	if _, err := os.Stat(dir); err != nil {
 		skip("the npm packages are not installed. " + failed)
 	}

@@ -83,7 +83,7 @@ func TestLimit_NothingIsAskedBefore(t *testing.T) {
 		} {
 			t.Run(family+" "+name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, "")
+				w := newWorld(t, apart)
 				w.family = family
 				a, l := w.limited(r)
 				if d := w.due(l); d > 5*time.Hour || d < 4*time.Hour {
@@ -98,7 +98,7 @@ func TestLimit_NothingIsAskedBefore(t *testing.T) {
 				if n := w.notices(b, l); n != 1 {
 					t.Errorf("it is said %d times", n)
 				}
-				w.say(b, b.NewSession(w.tree("aside")), "quick")
+				w.apart(b)
 				b.Kill()
 				c := w.launch("")
 				if n := w.notices(c, l); n != 1 || w.times("big") != 1 {
@@ -112,7 +112,7 @@ func TestLimit_NothingIsAskedBefore(t *testing.T) {
 // After the time there is one try. When that is refused too, the work ends and says why.
 func TestLimit_OneTryAfterIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newWorld(t, apart)
 	a, l := w.limited(usedUp("Retry-After", "18000"))
 	a.Kill()
 	w.edit("UPDATE runs SET retry_at = 1000000 WHERE retry_at > 0")
@@ -122,7 +122,7 @@ func TestLimit_OneTryAfterIt(t *testing.T) {
 	if n := w.notices(b, l); n != 1 || w.times("big") != 2 {
 		t.Errorf("it is said %d times; asked %q", n, w.asked())
 	}
-	w.say(b, b.NewSession(w.tree("aside")), "quick")
+	w.apart(b)
 	if n := w.times("big"); n != 2 {
 		t.Errorf("it was asked %d times", n)
 	}
@@ -131,7 +131,7 @@ func TestLimit_OneTryAfterIt(t *testing.T) {
 // Meanwhile the user's word counts: to ask now, and to stop.
 func TestLimit_TheUsersWord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newWorld(t, apart)
 	a, l := w.limited(usedUp("Retry-After", "18000"))
 	a.Prompt(l.id, "/retry") // it is answered when the work ends
 	harness.Eventually(t, "it is asked once more", func() bool { return w.times("big") == 2 })
@@ -146,7 +146,7 @@ func TestLimit_TheUsersWord(t *testing.T) {
 	a.Kill()
 	w.edit("UPDATE runs SET retry_at = 1000000")
 	b := w.launch("")
-	w.say(b, b.NewSession(w.tree("aside")), "quick")
+	w.apart(b)
 	if n := w.times("big"); n != 3 {
 		t.Errorf("what was stopped was asked; asked %q", w.asked())
 	}
@@ -157,7 +157,7 @@ func TestLimit_NewMessage(t *testing.T) {
 	for _, family := range fakemodel.Families {
 		t.Run(family, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
+			w := newWorld(t, apart)
 			w.family = family
 			a, l := w.limited(usedUp("Retry-After", "18000"))
 			w.say(a, l.id, "quick other")
@@ -179,7 +179,7 @@ func TestLimit_NewMessage(t *testing.T) {
 // A goal waits too, says it once, and its other turns ask nothing meanwhile.
 func TestLimit_Goal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newWorld(t, apart)
 	w.refuse("big", usedUp("Retry-After", "18000"))
 	asks := 0
 	w.model.Close()
@@ -206,7 +206,7 @@ func TestLimit_Goal(t *testing.T) {
 	if n := w.notices(b, l); n != 1 {
 		t.Errorf("it is said %d times", n)
 	}
-	w.say(b, b.NewSession(w.tree("aside")), "quick")
+	w.apart(b)
 	if d := w.due(l); count() != 1 || d < 4*time.Hour {
 		t.Errorf("it was asked %d times and is asked again in %s", count(), d)
 	}

@@ -44,7 +44,8 @@ type world struct {
 	plays map[string]func(fakemodel.Request) fakemodel.Reply
 	looks bool // each turn begins with a look around
 
-	family string // of the model; "" for the suite's
+	family string   // of the model; "" for the suite's
+	also   []string // environment on top
 }
 
 func newWorld(t *testing.T, config string) *world {
@@ -167,7 +168,7 @@ func (w *world) tree(name string) string {
 }
 
 func (w *world) env() []string {
-	return append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info"}, w.model.Env(cmp.Or(w.family, fakemodel.Family()))...)
+	return append(append([]string{"HOLDFAST_HOME=" + w.home, "HOLDFAST_LOG=info"}, w.model.Env(cmp.Or(w.family, fakemodel.Family()))...), w.also...)
 }
 
 // launch starts an editor's agent. With a point it dies there.

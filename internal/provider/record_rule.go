@@ -41,9 +41,13 @@ type scriptCallOut struct {
 	Args any    `json:"args"`
 }
 
+// scriptUsage leaves out what is unknown: a script that says 0 would know it.
 type scriptUsage struct {
-	Input  int64 `json:"inputTokens"`
-	Output int64 `json:"outputTokens"`
+	Input      int64  `json:"inputTokens"`
+	Output     int64  `json:"outputTokens"`
+	CacheRead  *int64 `json:"cacheReadTokens,omitempty"`
+	CacheWrite *int64 `json:"cacheWriteTokens,omitempty"`
+	Reasoning  *int64 `json:"reasoningTokens,omitempty"`
 }
 
 type scriptError struct {
@@ -99,8 +103,8 @@ func (r *scriptRule) answer(resp session.ModelResponse, req session.ModelRequest
 	if *r.Say == "" && len(r.Calls) > 0 {
 		r.Say = nil
 	}
-	if resp.Usage.Known {
-		r.Usage = &scriptUsage{resp.Usage.Input, resp.Usage.Output}
+	if u := resp.Usage; u.Known {
+		r.Usage = &scriptUsage{u.Input, u.Output, u.CacheRead.Pointer(), u.CacheWrite.Pointer(), u.Reasoning.Pointer()}
 	}
 }
 

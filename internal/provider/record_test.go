@@ -81,6 +81,25 @@ func TestRecorder_TextsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
+// What is played counts as it was counted: each part, one that is 0, and one that nobody told.
+func TestRecorder_CountsComeBackAsTheyWere(t *testing.T) {
+	for name, want := range map[string]usage.Tokens{
+		"nothing told":   {},
+		"no parts":       usage.Report(30, 4, usage.Parts{}),
+		"all parts":      usage.Report(30, 4, usage.Parts{CacheRead: usage.Of(20), CacheWrite: usage.Of(9), Reasoning: usage.Of(3)}),
+		"parts of none":  usage.Report(30, 4, usage.Parts{CacheRead: usage.Of(0), CacheWrite: usage.Of(0), Reasoning: usage.Of(0)}),
+		"the cache only": usage.Report(30, 4, usage.Parts{CacheRead: usage.Of(30)}),
+		"reasoning only": usage.Report(30, 4, usage.Parts{Reasoning: usage.Of(4)}),
+	} {
+		req := talk("u:go")
+		script := taped(t, nil, &saying{answers: []session.ModelResponse{{Text: "done", Finish: session.FinishStop, Usage: want}}}, req)
+		got := ask(t.Context(), script1(t, script), req)
+		if got.err != nil || got.resp.Usage != want {
+			t.Errorf("%s: recorded %+v, played %+v, %v, from %s", name, want, got.resp.Usage, got.err, script)
+		}
+	}
+}
+
 func sameJSON(a, b string) bool {
 	x, errX := decodeAny(a)
 	y, errY := decodeAny(b)

@@ -69,6 +69,7 @@ var eraseRows = []string{
 	`DELETE FROM servers WHERE session = ?1`,
 	`DELETE FROM plans WHERE session = ?1`,
 	`DELETE FROM attachments WHERE session = ?1`,
+	`UPDATE limits SET session = '' WHERE session = ?1`,
 	`DELETE FROM sessions WHERE id = ?1`,
 }
 

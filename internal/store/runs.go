@@ -22,13 +22,13 @@ func (t *Tx) InsertRun(r session.Run) error {
 }
 
 const runColumns = `SELECT id, session, kind, ord, desired, phase, stop_reason, reason_code, reason, control_version, goal, revision, input,
-	commit_point, deaths, faults, retry_at, retry_wait, created_at, ended_at, redo, left_behind, profile, client FROM runs`
+	commit_point, deaths, faults, retry_at, retry_wait, created_at, ended_at, redo, left_behind, profile, client, past_limit FROM runs`
 
 func scanRun(r scanner) (v session.Run, err error) {
 	var input, profile string
 	var retry, wait, created, ended int64
 	err = r.Scan(&v.ID, &v.Session, &v.Kind, &v.Order, &v.Desired, &v.Phase, &v.StopReason, &v.ReasonCode, &v.Reason, &v.ControlVersion,
-		&v.Goal, &v.Revision, &input, &v.CommitPoint, &v.Deaths, &v.Faults, &retry, &wait, &created, &ended, &v.Redo, &v.Left, &profile, &v.Client)
+		&v.Goal, &v.Revision, &input, &v.CommitPoint, &v.Deaths, &v.Faults, &retry, &wait, &created, &ended, &v.Redo, &v.Left, &profile, &v.Client, &v.PastLimit)
 	if err == nil {
 		err = dec(profile, &v.Profile)
 	}
@@ -58,13 +58,13 @@ func (t *Tx) RunsOf(id session.SessionID) ([]session.Run, error) {
 
 const updateRun = `UPDATE runs SET desired = ?, phase = ?, stop_reason = ?, reason_code = ?, reason = ?, control_version = ?, revision = ?,
 	commit_point = ?, deaths = ?, faults = ?, retry_at = ?, retry_wait = ?, ended_at = ?,
-	input = ?, redo = ?, left_behind = ?, profile = ?, client = ? WHERE id = ?`
+	input = ?, redo = ?, left_behind = ?, profile = ?, client = ?, past_limit = ? WHERE id = ?`
 
 // UpdateRun writes a run and announces it.
 func (t *Tx) UpdateRun(r session.Run, now time.Time) error {
 	if err := t.one("update run", updateRun, r.Desired, r.Phase, r.StopReason, r.ReasonCode, r.Reason, r.ControlVersion, r.Revision,
 		r.CommitPoint, r.Deaths, r.Faults, ms(r.RetryAt), r.RetryWait.Milliseconds(), ms(r.EndedAt), t.raw(r.Input), r.Redo, r.Left,
-		enc(t, r.Profile), r.Client, r.ID); err != nil {
+		enc(t, r.Profile), r.Client, r.PastLimit, r.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(r.Session, session.EventRun, string(r.ID), now)
