@@ -462,7 +462,7 @@ func closeOpen(tx Tx, id SessionID, run RunID, now time.Time, why string) error 
 func (t *turn) fault(ctx context.Context, me *ModelError) error {
 	next, ok := tryAgain(t.run.Faults, me)
 	if !ok {
-		return t.fail(ctx, CodeModelFailed, me.Message)
+		return t.fail(ctx, CodeModelFailed, me.final())
 	}
 	first := t.run.Faults == 0
 	err := t.commit(ctx, "model.retry", func(tx Tx) error {
