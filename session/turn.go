@@ -466,7 +466,7 @@ func (t *turn) fault(ctx context.Context, me *ModelError) error {
 	next, ok := tryAgain(t.run.Faults, me)
 	if !ok {
 		t.refusal = me
-		return t.fail(ctx, CodeModelFailed, me.Message)
+		return t.fail(ctx, CodeModelFailed, me.final())
 	}
 	first := t.run.Faults == 0
 	err := t.commit(ctx, "model.retry", func(tx Tx) error {

@@ -57,6 +57,8 @@ func (p providerDocument) text() string {
 		return p.Provider + "  " + p.Problem
 	case p.Asked && p.Problem != "":
 		return fmt.Sprintf("%s  %s was asked for its models: %s", p.Provider, p.Endpoint, p.Problem)
+	case p.Asked && len(p.Models) == 0:
+		return fmt.Sprintf("%s  %s says that it has none; a model may answer all the same", p.Provider, p.Endpoint)
 	case p.Asked:
 		return fmt.Sprintf("%s  %s says that it has", p.Provider, p.Endpoint)
 	case !p.Own:

@@ -202,6 +202,17 @@ func TestModels_Ask(t *testing.T) {
 	}
 }
 
+// An endpoint that lists no model is no heading without a list.
+func TestModels_AskNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.model.Lists(fakemodel.Listing{Models: []fakemodel.Listed{}})
+	w.only("OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+w.model.URL(), "HOLDFAST_MODEL=anthropic/elsewhere")
+	if out := w.want(0, "models", "--ask").out; !strings.Contains(out, "says that it has none") {
+		t.Errorf("shown as\n%s", out)
+	}
+}
+
 // Why an endpoint lists nothing is said plainly, in time, and without the key; what else there is to show is shown.
 func TestModels_AskFails(t *testing.T) {
 	t.Parallel()

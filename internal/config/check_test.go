@@ -46,6 +46,8 @@ func TestParse_MistakesSayWhatToWrite(t *testing.T) {
 		"figures of nothing":        {"[[models]]\nname = \"openai/x\"\n", []string{"1 models[0]|says nothing of its models|write a figure in it, for example context_tokens = 131072"}},
 		"figures without a name":    {"[[models]]\nimages = false\n", []string{"1 models[0]|has no name|write name = \"PROVIDER/NAME\" in it"}},
 		"a model without provider":  {"[[models]]\nname = \"x\"\nimages = false\n", []string{"2 models[0].name|is \"x\"|write PROVIDER/NAME, for example \"openai/gpt-*\""}},
+		"a name without a model":    {"[model]\nname = \"openai/\"\n", []string{"2 model.name|is \"openai/\"|write PROVIDER/NAME, for example openai/NAME"}},
+		"a name without a provider": {"[model]\nname = \"gpt-4o\"\n", []string{"2 model.name|is \"gpt-4o\"|write PROVIDER/NAME, for example openai/gpt-4o"}},
 		"models of any provider":    {"[[models]]\nname = \"*/x\"\nimages = false\n", []string{"2 models[0].name|is \"*/x\"|write PROVIDER/NAME, for example \"openai/gpt-*\""}},
 		"a model twice":             {"[[models]]\nname = \"openai/x\"\nimages = false\n\n[[models]]\nname = \"openai/X\"\nimages = true\n", []string{"5 models[1]|names the models of line 1 again|write all figures of a name in one table"}},
 		"a window of nothing":       {"[[models]]\nname = \"openai/x\"\ncontext_tokens = 0\n", []string{"3 models[0].context_tokens|is below 1|write a whole number from 1 to 1000000000000, in tokens"}},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -147,7 +148,7 @@ func modelName(v any) (wrong, write string) {
 	kind, name, ok := strings.Cut(v.(string), "/")
 	switch {
 	case !ok || kind == "" || strings.TrimSpace(name) == "":
-		return "is " + strconv.Quote(clip(v.(string))), "write PROVIDER/NAME, for example openai/" + clip(v.(string))
+		return "is " + strconv.Quote(clip(v.(string))), "write PROVIDER/NAME, for example openai/" + cmp.Or(strings.Trim(strings.TrimPrefix(clip(v.(string)), "openai/"), "/"), "NAME")
 	case strings.EqualFold(kind, "scripted") && !filepath.IsAbs(name):
 		return "names a script by a relative path", "write it from / on: it is looked for by processes in every directory"
 	}
