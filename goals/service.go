@@ -154,6 +154,9 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		if g.Status == Paused || g.Status == Active && run.Phase != session.PhaseWaiting {
 			return &NotAllowedError{p.Action, g.Status, "there is nothing to retry; resume a paused goal"}
 		}
+		if err := askNow(tx, g, now); err != nil {
+			return err
+		}
 	case "redo":
 		run, err := tx.Run(g.Run)
 		if err != nil {
@@ -292,8 +295,15 @@ func reviewAgain(tx Tx, g Goal, now time.Time, newID func() string) error {
 	if err != nil || g.Status != Active || run.ReasonCode != session.CodeVerifying {
 		return err
 	}
+	told, err := limit(tx, g, now)
+	if err != nil {
+		return err
+	}
 	if err := cancelReviews(tx, g, now); err != nil {
 		return err
+	}
+	if told != nil {
+		run.Remember(*told)
 	}
 	if err := startReview(tx, g, &run, now, newID); err != nil {
 		return err
@@ -313,6 +323,10 @@ func pause(tx Tx, g Goal, code session.Code, reason string, now time.Time) error
 // want stores a Goal and makes its runs follow: the work run as given, reviews only ever cancelled.
 func want(tx Tx, g Goal, d session.Desired, now time.Time) error {
 	if err := tx.UpdateGoal(g, now); err != nil {
+		return err
+	}
+	told, err := limit(tx, g, now)
+	if err != nil {
 		return err
 	}
 	if err := cancelReviews(tx, g, now); err != nil {
@@ -344,6 +358,13 @@ func want(tx Tx, g Goal, d session.Desired, now time.Time) error {
 		}
 	}
 	run.ReasonCode, run.Reason, run.Deaths, run.Faults, run.RetryAt = session.CodeNone, "", 0, 0, time.Time{}
+	switch {
+	case told == nil || d == session.DesiredCancelled:
+	case d == session.DesiredRun && run.Phase == session.PhaseQueued:
+		run.Await(*told)
+	default:
+		run.Remember(*told)
+	}
 	if d != session.DesiredRun {
 		run.ReasonCode = g.ReasonCode
 		if err := voidRun(tx, g.Session, run.ID, now); err != nil {

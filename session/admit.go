@@ -36,6 +36,9 @@ func (t *turn) begin(ctx context.Context) (started bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("load the run: %w", err)
 	}
+	if t.e.ownJudge(t.run, last) {
+		t.run.Profile = t.e.judging(t.run.Profile)
+	}
 	t.tree = t.e.Workspace.Root(t.sess.Cwd)
 	verdict := Verdict{Mode: ModeTurn}
 	if last.ID == "" {
@@ -173,6 +176,9 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 	if err := t.wear(tx, &run, now); err != nil {
 		return err
 	}
+	if err := t.judge(tx, &run, last, now); err != nil {
+		return err
+	}
 	if t.setup, err = t.driver().Setup(tx, t.sess, run); err != nil {
 		return err
 	}
@@ -225,6 +231,9 @@ func (t *turn) wear(tx Tx, run *Run, now time.Time) error {
 	s, err := tx.Session(t.a.id)
 	if err != nil {
 		return err
+	}
+	if run.Kind == RunVerification { // it may have a model of its own, which is not the session's
+		return nil
 	}
 	if t.sess.Profile = run.Profile; s.Profile == run.Profile {
 		return nil

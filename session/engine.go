@@ -163,6 +163,8 @@ type Config struct {
 	Tools  []Tool
 	Model  func() (Model, error) // an error says what to set up
 	Models Models                // what a session can have instead; nil for nothing else
+	// ReviewModel is what reviews of goals are asked of, as PROVIDER/NAME; "" is the model of the goal.
+	ReviewModel string
 	// Limits are how many tokens a model reads and writes, as far as that is known; 0 is not known. nil knows of none.
 	Limits func(ModelIdentity) (window, output int64, known bool)
 	// Prices are what the tokens of a model cost now, and Longest how many tokens an answer has at most; 0 is not known. nil knows of none.

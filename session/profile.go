@@ -117,6 +117,12 @@ func (e *Engine) GoOnHere(tx Tx, id RunID, now time.Time) error {
 	}
 	before := r.Profile
 	r.Profile, r.Client = here, e.Self.ID
+	if before.Provider != "" && !before.Fits(here) && !r.LimitedUntil(now).IsZero() { // the limit is another endpoint's
+		if r.limited() {
+			r.Phase, r.ReasonCode, r.Reason = PhaseQueued, CodeNone, ""
+		}
+		r.AskNow()
+	}
 	if err := tx.UpdateRun(r, now); err != nil || before.Provider == "" || before.Fits(here) {
 		return err
 	}

@@ -52,3 +52,27 @@ func limitNotice(me *ModelError, at time.Time) string {
 	return fmt.Sprintf("%s. The provider takes requests again at %s. Nothing is asked before that; then it is tried once. /retry asks now, /stop gives it up.",
 		strings.TrimSuffix(me.Message, "."), until(at))
 }
+
+// LimitedUntil is when a provider's limit is full again that the run was told of, also while it does not wait for it because something else was
+// wanted of it meanwhile. Zero without one, and when that time has come.
+func (r Run) LimitedUntil(now time.Time) time.Time {
+	if r.Faults < maxFaults || r.RetryWait <= 0 || !r.RetryAt.After(now) {
+		return time.Time{}
+	}
+	return r.RetryAt
+}
+
+// Await makes a run wait for the limit that another one was told of: whatever is done next would ask the same endpoint.
+func (r *Run) Await(told Run) {
+	r.Phase, r.ReasonCode = PhaseWaiting, CodeModelRetry
+	r.Reason = "The provider's limit is used up; not asked again before " + until(told.RetryAt)
+	r.Remember(told)
+}
+
+// Remember keeps such a limit for when the run is wanted again.
+func (r *Run) Remember(told Run) {
+	r.Faults, r.RetryAt, r.RetryWait = told.Faults, told.RetryAt, told.RetryWait
+}
+
+// AskNow is a person's word that the limit is not waited for.
+func (r *Run) AskNow() { r.Faults, r.RetryAt, r.RetryWait = 0, time.Time{}, 0 }

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Streamed text is committed when this much time has passed or this many bytes have gathered, and at every boundary. A crash loses
+// Streamed text is committed when this much time has passed or this many bytes have gathered, an eighth of a long text, and at every boundary. A crash loses
 // at most that, and it was never acknowledged as saved.
 const (
 	flushEvery = 300 * time.Millisecond
 	flushBytes = 4096
+	flushShare = 8 // a text is stored whole each time: a long one in larger steps, so that it costs no more than its length
 )
 
 // stream is one answer while it arrives. delta is called by the model's goroutine, flushes also by a timer; mu guards both.
@@ -62,7 +63,7 @@ func (s *stream) delta(d Delta) error {
 	s.t.e.bus.publish(s.t.a.id, Live{Item: p.item.ID, Kind: p.item.Kind, Offset: len(p.text), Text: text, Thread: s.t.setup.Thread, Run: s.t.run.ID})
 	p.text = append(p.text, text...)
 	s.pending += len(text)
-	if s.pending >= flushBytes {
+	if s.pending >= max(flushBytes, len(p.text)/flushShare) {
 		return s.flush()
 	}
 	if s.timer == nil {

@@ -115,6 +115,7 @@ func (n *node) start(ctx context.Context, home, kind, model string, now func() t
 	cfg.Models = newChoices(home, model, key, hide)
 	cfg.Environment = tools.Stored(env, key, passedOn(c)...)
 	if err == nil {
+		cfg.ReviewModel = c.Goals.ReviewModel
 		cfg.Stall, cfg.Auto = time.Duration(c.Recovery.Stall)*time.Second, session.Auto(c.Recovery.Auto)
 		if c.Limits.Working != nil {
 			cfg.Working = *c.Limits.Working

@@ -84,6 +84,9 @@ func (w *world) answer(r fakemodel.Request) fakemodel.Reply {
 			text = m.Content
 		}
 	}
+	if strings.HasPrefix(text, "The user has set a goal") { // its review
+		text = ""
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if last := r.Messages[len(r.Messages)-1]; w.looks && last.Role == "user" {

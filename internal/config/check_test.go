@@ -18,7 +18,7 @@ func TestParse_MistakesSayWhatToWrite(t *testing.T) {
 		"a table wrong":             {"[mpc]\nauthority = \"read\"\ntrusted = []\n", []string{"1 mpc|is not a setting|write mcp"}},
 		"in the wrong table":        {"park_minutes = 5\n", []string{"1 park_minutes|is not a setting|write permissions.park_minutes"}},
 		"nothing like it":           {"[recovery]\nxyzzy = 1\n", []string{"2 recovery.xyzzy|is not a setting|the settings of recovery are auto, stall_seconds"}},
-		"no such table":             {"[qqqqqqqq]\n", []string{"1 qqqqqqqq|is not a setting|the tables are model, models, mcp, permissions, sandbox, fetch, sessions, limits, recovery, instructions"}},
+		"no such table":             {"[qqqqqqqq]\n", []string{"1 qqqqqqqq|is not a setting|the tables are model, models, goals, mcp, permissions, sandbox, fetch, sessions, limits, recovery, instructions"}},
 		"a member of a setting":     {"[recovery.stall_seconds]\nx = 1\n", []string{"1 recovery.stall_seconds|is a table|write stall_seconds = 900", "2 recovery.stall_seconds.x|is not a setting|leave it out"}},
 		"a table as a value":        {"mcp = 3\n", []string{"1 mcp|is a whole number|write it as a table, [mcp], with authority, trusted, limits, servers"}},
 		"within a server":           {"[mcp.servers.x]\ncomand = \"a\"\n", []string{"2 mcp.servers.x.comand|is not a setting|write mcp.servers.x.command"}},
@@ -58,7 +58,7 @@ func TestParse_MistakesSayWhatToWrite(t *testing.T) {
 		"no way to think":           {"[[models]]\nname = \"openai/x\"\nreasoning = \"low,,High\"\n", []string{"3 models[0].reasoning|is \"low,,High\"|write none, budget, effort, or levels such as low, medium, high"}},
 		"a figure's name wrong":     {"[[models]]\nname = \"openai/x\"\ncontext_token = 5\n", []string{"3 models[0].context_token|is not a setting|write models[0].context_tokens"}},
 		"one table of models":       {"[models]\nname = \"openai/x\"\n", []string{"1 models|is one table|write it as an entry of a list, [[models]]"}},
-		"several":                   {"a = 1\n[recovery]\nstall_seconds = \"x\"\n", []string{"1 a|is not a setting|the tables are model, models, mcp, permissions, sandbox, fetch, sessions, limits, recovery, instructions", "3 recovery.stall_seconds|is a text|write stall_seconds = 900"}},
+		"several":                   {"a = 1\n[recovery]\nstall_seconds = \"x\"\n", []string{"1 a|is not a setting|the tables are model, models, goals, mcp, permissions, sandbox, fetch, sessions, limits, recovery, instructions", "3 recovery.stall_seconds|is a text|write stall_seconds = 900"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("here.toml", []byte(tc.text), false)

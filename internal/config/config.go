@@ -24,6 +24,10 @@ type Config struct {
 		OpenAIDialect    string `toml:"openai_dialect"` // "" is that of the address
 		AnthropicBaseURL string `toml:"anthropic_base_url"`
 	} `toml:"model"`
+	Goals struct {
+		// ReviewModel judges goals, as PROVIDER/NAME; "" is the model that worked.
+		ReviewModel string `toml:"review_model"`
+	} `toml:"goals"`
 	// Models are figures that count before those of the catalogue.
 	Models []Model `toml:"models"`
 	MCP    struct {

@@ -57,7 +57,7 @@ func (k *Key) segments() []string { return strings.Split(k.Path, ".") }
 func (k *Key) last() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
 
 // tables are the areas, in the order of the documents. An area's file holds its own list.
-var tables = [][]Key{modelKeys, figureKeys, mcpKeys, permissionKeys, sandboxKeys, fetchKeys, sessionKeys, limitKeys, recoveryKeys, instructionKeys}
+var tables = [][]Key{modelKeys, figureKeys, goalKeys, mcpKeys, permissionKeys, sandboxKeys, fetchKeys, sessionKeys, limitKeys, recoveryKeys, instructionKeys}
 
 // Keys lists every setting there is.
 func Keys() []Key { return slices.Concat(tables...) }

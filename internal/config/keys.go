@@ -42,6 +42,20 @@ var modelKeys = []Key{
 		Effect: "Where `anthropic/NAME` is asked; the key goes there", Counts: atStart, Example: `"https://gateway.example"`, Check: address},
 }
 
+var goalKeys = []Key{
+	{Path: "goals.review_model", Type: Text, Default: "the model that the goal works with", Project: Never, Since: first,
+		Effect: "The model that reviews goals, as `PROVIDER/NAME`: asked at its provider's address with that provider's key", Counts: atStart,
+		Example: `"openai/NAME"`, Check: reviewModel},
+}
+
+// reviewModel checks a model that is asked beside the process's own: no script.
+func reviewModel(v any) (wrong, write string) {
+	if kind, _, _ := strings.Cut(v.(string), "/"); strings.EqualFold(kind, "scripted") {
+		return "names a script", "write PROVIDER/NAME, or leave it out: a script that works reviews too"
+	}
+	return modelName(v)
+}
+
 var mcpKeys = []Key{
 	{Path: "mcp.authority", Type: Text, Default: "goals", Env: "HOLDFAST_MCP_AUTHORITY", Flag: "--authority", Project: Never, Since: first,
 		Effect: "What clients of `holdfast mcp` may do", Counts: atClient, Example: `"read"`, OneOf: []string{"read", "goals", "full"}},
