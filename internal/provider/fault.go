@@ -23,14 +23,14 @@ type complaint struct {
 	message string
 	code    string // "code", else "type"
 	kind    string // "type"
+	inner   map[string]json.RawMessage
 }
 
 // refused turns a response other than 200 into an error. The caller closes the body.
 func (e *endpoint) refused(res *http.Response) *session.ModelError {
 	// A body that breaks off or stalls is no reason to lose the status.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, pageLen))
-	me := &session.ModelError{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode,
-		RetryAfter: retryAfter(res.StatusCode, res.Header, e.config.Now())}
+	me := &session.ModelError{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode}
 	if res.StatusCode < 400 {
 		me.Kind = session.ModelBadRequest
 		me.Message = "the endpoint redirects the request" + e.target(res) + "; set the base URL to the final address"
@@ -40,6 +40,7 @@ func (e *endpoint) refused(res *http.Response) *session.ModelError {
 	if kind := c.lasting(res.StatusCode); kind != "" {
 		me.Kind = kind
 	}
+	tellLimit(me, res.Header, c, e.config.Now())
 	me.Native = me.Kind == session.ModelBadRequest && c.native()
 	switch {
 	case ok && c.message != "":
@@ -122,6 +123,7 @@ func (e *endpoint) event(data []byte) *session.ModelError {
 	if kind := c.lasting(http.StatusBadRequest); kind != "" {
 		me.Kind = kind
 	}
+	tellLimit(me, nil, c, e.config.Now())
 	me.Native = me.Kind == session.ModelBadRequest && c.native()
 	return me
 }
@@ -241,7 +243,7 @@ func readComplaint(body []byte) (complaint, bool) {
 			return complaint{}, false
 		}
 	}
-	c := complaint{code: scalar(inner["code"]), kind: scalar(inner["type"])}
+	c := complaint{code: scalar(inner["code"]), kind: scalar(inner["type"]), inner: inner}
 	for _, name := range []string{"message", "detail"} {
 		if c.message == "" {
 			c.message = scalar(inner[name])

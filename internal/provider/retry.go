@@ -10,17 +10,6 @@ import (
 // maxRetryAfter keeps a provider's slip (a date in the wrong unit) from turning into an overflow.
 const maxRetryAfter = 7 * 24 * time.Hour
 
-// retryAfter reads how long the provider asks to wait. One that only says when its limits are full again is understood as well.
-func retryAfter(status int, h http.Header, now time.Time) time.Duration {
-	if d, said := askedFor(h, now); said {
-		return d
-	}
-	if status == http.StatusTooManyRequests {
-		return untilReset(h, now)
-	}
-	return 0
-}
-
 // askedFor reads milliseconds, seconds or a date.
 func askedFor(h http.Header, now time.Time) (time.Duration, bool) {
 	for _, f := range []struct {
