@@ -25,8 +25,18 @@ func limit(tx Tx, g Goal, now time.Time) (*session.Run, error) {
 	return nil, nil
 }
 
-// askNow is the user's word that a limit is not waited for.
+// askNow is the user's word that a limit is not waited for, whoever was told of it: by the work, and by a review that follows.
 func askNow(tx Tx, g Goal, now time.Time) error {
+	work, err := tx.Run(g.Run)
+	if err != nil {
+		return err
+	}
+	if err := session.PassLimits(tx, &work); err != nil {
+		return err
+	}
+	if err := tx.UpdateRun(work, now); err != nil {
+		return err
+	}
 	for {
 		r, err := limit(tx, g, now)
 		if err != nil || r == nil {

@@ -352,11 +352,6 @@ func want(tx Tx, g Goal, d session.Desired, now time.Time) error {
 		run.Phase = session.PhaseQueued
 	}
 	run.Left = run.Left && d != session.DesiredRun // a person's word that it goes on
-	if d == session.DesiredRun && run.ReasonCode == session.CodeModelRetry {
-		if err := session.PassLimits(tx, &run); err != nil {
-			return err
-		}
-	}
 	run.ReasonCode, run.Reason, run.Deaths, run.Faults, run.RetryAt = session.CodeNone, "", 0, 0, time.Time{}
 	switch {
 	case told == nil || d == session.DesiredCancelled:

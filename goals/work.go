@@ -218,12 +218,13 @@ func startReview(tx Tx, g Goal, run *session.Run, now time.Time, newID func() st
 	if err := tx.InsertRun(review); err != nil {
 		return err
 	}
+	review.PastLimit = run.PastLimit
 	if !run.LimitedUntil(now).IsZero() {
 		review.Await(*run)
 		run.AskNow() // it is the review that waits
-		if err := tx.UpdateRun(review, now); err != nil {
-			return err
-		}
+	}
+	if err := tx.UpdateRun(review, now); err != nil {
+		return err
 	}
 	return tx.UpdateGoal(g, now)
 }

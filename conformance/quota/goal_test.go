@@ -25,7 +25,7 @@ func offersReview(r fakemodel.Request) bool {
 }
 
 func newGoalHeld(t *testing.T, reviewed bool) *goalHeld {
-	w := newWorld(t, "")
+	w := newWorld(t, apart)
 	w.plays[""] = func(r fakemodel.Request) fakemodel.Reply {
 		switch {
 		case reviewed && !offersReview(r) && r.Messages[len(r.Messages)-1].Role != "tool":
@@ -84,11 +84,11 @@ func (h *goalHeld) quiet(what string, asked int) {
 	if d := time.Until(time.UnixMilli(ms)); d > 5*time.Hour || d < 4*time.Hour {
 		h.t.Errorf("%s: it is asked again in %s", what, d)
 	}
-	h.say(h.a, h.a.NewSession(h.tree("aside of "+what)), "quick")
+	h.apart(h.a)
 	h.a.Kill()
 	h.a = h.launch("")
 	h.load(h.a, h.l.id, h.l.cwd)
-	h.say(h.a, h.a.NewSession(h.tree("aside after "+what)), "quick")
+	h.apart(h.a)
 	if n := h.times(""); n != asked {
 		h.t.Errorf("%s: the model was asked %d times for the goal, want %d", what, n, asked)
 	}
