@@ -25,6 +25,7 @@ type CreateParams struct {
 	IdempotencyKey string
 	Replace        bool
 	Opened         *bool // not nil: this process has a session that is made open for its client, and this is set then
+	Program        bool  // a program asks, not the user
 	SparesStops    bool  // a program asks, which may not replace what the user has stopped
 	// What the work goes on with, and whose client asked for it. Create fills them in.
 	Profile session.Profile
@@ -194,7 +195,7 @@ func create(tx Tx, p CreateParams, reqs []Requirement, now time.Time, newID func
 		}
 	}
 	g := Goal{ID: newID(), Session: p.Session, Run: session.RunID(newID()), Revision: 1, ControlVersion: 1, Objective: p.Objective,
-		Status: Active, Extraction: extractionOf(reqs), Grants: p.Grants, Budget: p.Budget, Asked: p.Budget,
+		Status: Active, Extraction: extractionOf(reqs), Grants: p.Grants, Budget: p.Budget, Asked: p.Budget, Program: p.Program,
 		IdempotencyKey: p.IdempotencyKey, CreatedAt: now, UpdatedAt: now}
 	run := session.Run{ID: g.Run, Session: p.Session, Kind: session.RunGoal, Desired: session.DesiredRun, Phase: session.PhaseQueued,
 		ControlVersion: 1, Goal: g.ID, Revision: 1, CreatedAt: now, Profile: p.Profile.Or(sess.Profile), Client: p.Client}

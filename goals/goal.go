@@ -56,6 +56,7 @@ type Goal struct {
 	Budget         Budget
 	Asked          Budget // the one that it was created with, which its idempotency key stands for
 	IdempotencyKey string
+	Program        bool // a program set it, and the user has not revised it since: its words are that program's to revise
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	EndedAt        time.Time

@@ -35,12 +35,16 @@ type UpdateParams struct {
 	RequirementID string
 	Reason        string
 	Budget        *Budget // for budget: the new limits in place of all old ones
-	// Client: a program asks, not the user. SparesStops: it may not take back what the user has stopped.
+	// Client: a program asks, not the user. SparesStops: it may not take back what the user has stopped, nor
+	// revise what the user has set.
 	Client, SparesStops bool
 }
 
 // ErrStoppedByUser: the user stopped or paused the goal, and only the user lets it go on.
 var ErrStoppedByUser = errors.New("the user stopped the goal")
+
+// ErrUsersGoal: the user's words are not a program's to revise.
+var ErrUsersGoal = errors.New("the user set the goal")
 
 // stoppedByUser tells whether a Goal rests on the user's own word.
 func stoppedByUser(g Goal) bool {
@@ -174,6 +178,10 @@ func apply(tx Tx, g Goal, p UpdateParams, now time.Time, newID func() string) er
 		}
 		g.Candidate = userAsked
 	case "revise":
+		if p.SparesStops && !g.Program {
+			return ErrUsersGoal
+		}
+		g.Program = g.Program && p.Client
 		reqs, err := revise(tx, &g, p)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 )
@@ -211,6 +212,9 @@ func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, fini
 			return err
 		}
 		if ends {
+			if err := s.tellSilence(tx, resp); err != nil {
+				return err
+			}
 			return t.endIn(tx, resp.Finish, observed, 1)
 		}
 		run, err := tx.Run(t.run.ID)
@@ -230,4 +234,16 @@ func (s *stream) store(ctx context.Context, resp ModelResponse) (more bool, fini
 	}
 	t.circling(resp.Calls)
 	return !ends, resp.Finish, err
+}
+
+// tellSilence says it when the answer to a message has nothing in it: otherwise the turn would end without a word.
+func (s *stream) tellSilence(tx Tx, resp ModelResponse) error {
+	if s.t.run.Kind != RunPrompt || strings.TrimSpace(resp.Text) != "" {
+		return nil
+	}
+	text := "The model's answer is empty."
+	if resp.Finish == FinishRefusal {
+		text = "The model, or a filter before it, refused to answer."
+	}
+	return s.t.insert(tx, &Item{Kind: ItemMarker, State: ItemComplete, Body: ItemBody{Text: text}}, s.t.run, s.t.att)
 }

@@ -162,6 +162,31 @@ func TestTrust_Directories(t *testing.T) {
 	try("workshop", false)
 }
 
+// A program finds other words for what it has set itself, and not for what the user has set, or has revised since.
+func TestAuthority_SparesTheUsersWords(t *testing.T) {
+	w := newWorld(t, nil)
+	a := w.editor(func(json.RawMessage) string { return "" })
+	session := a.NewSession(w.work)
+	a.Must("create_goal", object{"sessionId": session, "objective": "Mine."}, nil)
+	c := launch(t, w.env())
+	weaker := object{"sessionId": session, "action": "revise", "objective": "Less.", "requirements": []any{}, "reason": "easier"}
+	c.refused("revise", "update_goal", weaker, "no_authority", "full")
+	var r struct{ Goal goal }
+	c.must("get_goal", object{"sessionId": session}, &r)
+	if r.Goal.Objective != "Mine." || r.Goal.Revision != 1 {
+		t.Errorf("it is %+v", r.Goal)
+	}
+	launch(t, w.env(), "--authority", "full").must("update_goal", weaker, &r)
+	a.Must("update_goal", object{"sessionId": session, "action": "end"}, nil)
+	c.must("create_goal", object{"sessionId": session, "objective": "Its own."}, &r)
+	c.must("update_goal", weaker, &r)
+	if r.Goal.Objective != "Less." {
+		t.Errorf("it is %+v", r.Goal)
+	}
+	a.Must("update_goal", object{"sessionId": session, "action": "revise", "objective": "More.", "reason": "it is mine now"}, nil)
+	c.refused("revise what the user revised", "update_goal", weaker, "no_authority", "full")
+}
+
 // A program takes back its own pause, and not what the user has stopped.
 func TestAuthority_SparesStops(t *testing.T) {
 	w := newWorld(t, nil)

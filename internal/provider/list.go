@@ -146,6 +146,7 @@ func (e *endpoint) onePage(req *http.Request, next func(*http.Request) (*http.Re
 		bad.Message = "the endpoint answered with something that is no list of models"
 	default:
 		res.Body = io.NopCloser(bytes.NewReader(body))
+		res.Header.Set("Content-Type", "application/json") // it is, whatever it is called
 		return res, nil
 	}
 	return nil, bad

@@ -10,14 +10,14 @@ import (
 
 var _ goals.Tx = (*Tx)(nil)
 
-const insertGoal = `INSERT INTO goals (id, session, run, revision, control_version, objective, status, grants, budget, asked_budget, idempotency_key, extraction, created_at,
+const insertGoal = `INSERT INTO goals (id, session, run, revision, control_version, objective, status, grants, budget, asked_budget, idempotency_key, program, extraction, created_at,
 	updated_at)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // InsertGoal stores a new Goal and announces it.
 func (t *Tx) InsertGoal(g goals.Goal) error {
 	if _, err := t.exec("insert goal", insertGoal, g.ID, g.Session, g.Run, g.Revision, g.ControlVersion, g.Objective, g.Status, enc(t, append([]goals.Grant{}, g.Grants...)), enc(t, g.Budget),
-		enc(t, g.Asked), g.IdempotencyKey, g.Extraction, ms(g.CreatedAt), ms(g.UpdatedAt)); err != nil {
+		enc(t, g.Asked), g.IdempotencyKey, g.Program, g.Extraction, ms(g.CreatedAt), ms(g.UpdatedAt)); err != nil {
 		return err
 	}
 	_, err := t.Announce(g.Session, session.EventGoal, g.ID, g.CreatedAt)
@@ -26,13 +26,14 @@ func (t *Tx) InsertGoal(g goals.Goal) error {
 
 const updateGoal = `UPDATE goals SET revision = ?, control_version = ?, objective = ?, status = ?, reason_code = ?, reason = ?, candidate = ?,
 	blocker = ?, blocker_turns = ?, idle_turns = ?, progress = ?, reviewed = ?, reviews = ?, todo_seen = ?, feedback = ?, cancel_command = ?,
-	extraction = ?, extraction_note = ?, budget = ?, updated_at = ?, ended_at = ?
+	extraction = ?, extraction_note = ?, budget = ?, program = ?, updated_at = ?, ended_at = ?
 	WHERE id = ? AND status NOT IN ('achieved', 'cancelled')`
 
 // UpdateGoal writes a Goal that has not ended and announces it.
 func (t *Tx) UpdateGoal(g goals.Goal, now time.Time) error {
 	if err := t.one("update goal", updateGoal, g.Revision, g.ControlVersion, g.Objective, g.Status, g.ReasonCode, g.Reason, g.Candidate, g.Blocker,
-		g.BlockerTurns, g.IdleTurns, g.Progress, g.Reviewed, g.Reviews, g.TodoSeen, g.Feedback, g.CancelCommand, g.Extraction, g.ExtractionNote, enc(t, g.Budget), ms(g.UpdatedAt), ms(g.EndedAt), g.ID); err != nil {
+		g.BlockerTurns, g.IdleTurns, g.Progress, g.Reviewed, g.Reviews, g.TodoSeen, g.Feedback, g.CancelCommand, g.Extraction, g.ExtractionNote, enc(t, g.Budget),
+		g.Program, ms(g.UpdatedAt), ms(g.EndedAt), g.ID); err != nil {
 		return err
 	}
 	_, err := t.Announce(g.Session, session.EventGoal, g.ID, now)
@@ -41,13 +42,14 @@ func (t *Tx) UpdateGoal(g goals.Goal, now time.Time) error {
 
 const goalColumns = `SELECT id, session, run, revision, control_version, objective, status, reason_code, reason, candidate, blocker, blocker_turns,
 	idle_turns, progress, reviewed, reviews, todo_seen, feedback, cancel_command, extraction, extraction_note, grants, budget, asked_budget,
-	idempotency_key, created_at, updated_at, ended_at FROM goals`
+	idempotency_key, program, created_at, updated_at, ended_at FROM goals`
 
 func scanGoal(r scanner) (g goals.Goal, err error) {
 	var grants, budget, asked string
 	var created, updated, ended int64
 	if err = r.Scan(&g.ID, &g.Session, &g.Run, &g.Revision, &g.ControlVersion, &g.Objective, &g.Status, &g.ReasonCode, &g.Reason, &g.Candidate, &g.Blocker,
-		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Reviewed, &g.Reviews, &g.TodoSeen, &g.Feedback, &g.CancelCommand, &g.Extraction, &g.ExtractionNote, &grants, &budget, &asked, &g.IdempotencyKey, &created, &updated, &ended); err == nil {
+		&g.BlockerTurns, &g.IdleTurns, &g.Progress, &g.Reviewed, &g.Reviews, &g.TodoSeen, &g.Feedback, &g.CancelCommand, &g.Extraction, &g.ExtractionNote, &grants, &budget, &asked, &g.IdempotencyKey, &g.Program,
+		&created, &updated, &ended); err == nil {
 		g.Broken = valid(errors.Join(dec(grants, &g.Grants), dec(budget, &g.Budget), dec(asked, &g.Asked)), knownGoal(g.Status))
 	}
 	g.CreatedAt, g.UpdatedAt, g.EndedAt = at(created), at(updated), at(ended)

@@ -132,7 +132,7 @@ func goalTools() []tool {
 			about: "Where a goal stands: status, phase, why it waits and for whom, requirements with evidence, usage."}, runGetGoal),
 		define(tool{name: "update_goal", title: "Steer a goal", hints: starts, needs: AuthorityGoals,
 			about: "Pause, resume, end, verify, retry, redo or revise a goal, add, confirm or waive requirements, or change its budget. It is stored before it is answered. End is final. " +
-				"Waive, confirm, budget, and resuming what the user stopped, are a person's word and need authority full."}, runUpdateGoal),
+				"Waive, confirm, budget, revising what the user set, and resuming what the user stopped, are a person's word and need authority full."}, runUpdateGoal),
 		define(tool{name: "list_goals", title: "List goals", hints: looks, needs: AuthorityRead,
 			about: "The goals of every session, or all that one session has and had, changed last first, in pages."}, runListGoals),
 	}
@@ -140,7 +140,7 @@ func goalTools() []tool {
 
 func runCreateGoal(ctx context.Context, c call, a createGoal) (changedGoal, error) {
 	p := goals.CreateParams{Session: a.SessionID, Objective: a.Objective, Requirements: requirements(a.Requirements),
-		IdempotencyKey: a.IdempotencyKey, Replace: a.Replace, SparesStops: !c.s.o.Authority.allows(AuthorityFull)}
+		IdempotencyKey: a.IdempotencyKey, Replace: a.Replace, Program: true, SparesStops: !c.s.o.Authority.allows(AuthorityFull)}
 	if b, err := budget(a.Budget); err != nil {
 		return changedGoal{}, err
 	} else if b != nil {
@@ -238,8 +238,11 @@ func runUpdateGoal(ctx context.Context, c call, a updateGoal) (changedGoal, erro
 	v, err := c.Goals.Update(ctx, goals.UpdateParams{Goal: a.GoalID, Session: a.SessionID, Action: string(a.Action), Expected: a.Expected,
 		Objective: a.Objective, Requirements: requirements(a.Requirements), RequirementID: a.RequirementID, Reason: a.Reason, Budget: limits,
 		Client: true, SparesStops: !c.s.o.Authority.allows(AuthorityFull)})
-	if errors.Is(err, goals.ErrStoppedByUser) {
+	switch {
+	case errors.Is(err, goals.ErrStoppedByUser):
 		err = c.s.spares("resuming")
+	case errors.Is(err, goals.ErrUsersGoal):
+		err = &authorityError{what: "revising a goal that the user set", needs: AuthorityFull, has: c.s.o.Authority}
 	}
 	if err != nil {
 		return changedGoal{}, a.explain(err)
