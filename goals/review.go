@@ -210,7 +210,17 @@ func (r Review) Begin(stx session.Tx, b *session.Begin) error {
 	if err != nil {
 		return err
 	}
+	live, err := session.LiveCommands(tx, g.Session, g.Run)
+	if err != nil {
+		return err
+	}
 	text := contract(g, reqs) + "\nStored evidence, oldest first:\n" + ev.text()
+	if len(live) > 0 {
+		text += "\nStill running in the background; what they go on to do may change what you see:\n"
+		for _, c := range live {
+			text += "- " + c.Command + "\n"
+		}
+	}
 	if err := b.Add(&session.Item{Kind: session.ItemNote, State: session.ItemComplete, Body: session.ItemBody{Text: text}}); err != nil {
 		return err
 	}
@@ -375,7 +385,11 @@ func (r Review) End(stx session.Tx, e *session.End) error {
 		if err := tx.UpdateRun(work, e.Now); err != nil {
 			return err
 		}
-		return finish(tx, g, Achieved, session.CodeNone, leftUnmet(reqs), e.Now, e.NewID)
+		left, err := whatIsLeft(tx, g, reqs)
+		if err != nil {
+			return err
+		}
+		return finish(tx, g, Achieved, session.CodeNone, left, e.Now, e.NewID)
 	}
 	if g.Reviewed != g.Progress {
 		g.Reviewed, g.Reviews = g.Progress, 0
@@ -460,6 +474,22 @@ func leftUnmet(reqs []Requirement) string {
 		return ""
 	}
 	return "Read out of the objective and never confirmed: " + strings.Join(ids, ", ")
+}
+
+// whatIsLeft is what the record of an achieved Goal adds: requirements that did not bind, and commands that outlive it.
+func whatIsLeft(tx Tx, g Goal, reqs []Requirement) (string, error) {
+	live, err := session.LiveCommands(tx, g.Session, g.Run)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	if unmet := leftUnmet(reqs); unmet != "" {
+		parts = append(parts, unmet)
+	}
+	for _, c := range live {
+		parts = append(parts, "Still running in the background: "+firstLine(c.Command))
+	}
+	return strings.Join(parts, ". "), nil
 }
 
 // verdicts lists what stands between the Goal and acceptance.

@@ -145,7 +145,7 @@ func facts(tx Tx, g *Goal, e *session.End, effects []session.Effect) (Facts, err
 	}
 	progress := progressOf(effects)
 	f := Facts{Status: g.Status, Asked: g.Candidate == userAsked, Candidate: g.Candidate != "", TodoOpen: len(t.open) > 0,
-		TodoDone: t.done && t.digest != g.TodoSeen, Workable: t.workable, Live: live > 0, Progress: progress != g.Progress}
+		TodoDone: t.done && t.digest != g.TodoSeen, Workable: t.workable, Live: len(live) > 0, Progress: progress != g.Progress}
 	f.Reviewed = g.Reviewed == progress && g.Reviews >= maxReviews
 	switch g.Progress = progress; {
 	case f.Progress:

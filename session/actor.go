@@ -249,9 +249,9 @@ func (a *actor) look(tx Tx, s Session, runs []Run, moved map[RunID]bool) (there 
 		case r.limited():
 			moved[r.ID], err = lifted(tx, r.Profile)
 		case r.ReasonCode == CodeCommandRuns:
-			var live int
+			var live []Background
 			live, err = LiveCommands(tx, s.ID, r.ID)
-			moved[r.ID] = live == 0
+			moved[r.ID] = len(live) == 0
 		case r.ReasonCode == CodeEnvironment:
 			moved[r.ID] = a.e.Fits(r.Profile.Or(s.Profile))
 		case r.ReasonCode == CodeWorkspaceChanged, r.ReasonCode == CodeDirectoryMissing:

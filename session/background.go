@@ -118,11 +118,11 @@ func (c *call) startBackground(tx Tx, now time.Time) error {
 	return tx.InsertBackground(b)
 }
 
-// LiveCommands counts the background commands that a run has started and that have no recorded end.
-func LiveCommands(tx Tx, id SessionID, run RunID) (n int, err error) {
+// LiveCommands are the background commands that a run has started and that have no recorded end.
+func LiveCommands(tx Tx, id SessionID, run RunID) (live []Background, err error) {
 	all, err := tx.Backgrounds(id)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, b := range all {
 		if b.State != BackgroundRunning || b.Desired == DesiredStopped {
@@ -130,13 +130,13 @@ func LiveCommands(tx Tx, id SessionID, run RunID) (n int, err error) {
 		}
 		ef, err := tx.Effect(b.Effect)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if ef.Run == run {
-			n++
+			live = append(live, b)
 		}
 	}
-	return n, nil
+	return live, nil
 }
 
 // settleStart records a command whose start came to nothing, or to nothing that can be known: the call's own result says so.

@@ -2,6 +2,8 @@ package effects_test
 
 import (
 	"database/sql"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +48,8 @@ func (w *world) told(text string) (n int) {
 func overloaded(t *testing.T) (*world, string) {
 	t.Helper()
 	w := newWorld(t, map[string][]fakemodel.Call{"go": nil, "other": nil})
+	w.must(os.Mkdir(w.home, 0o700))
+	w.must(os.WriteFile(filepath.Join(w.home, "config.toml"), []byte("[[models]]\nname = \"openai/apart\"\nimages = true\n[[models]]\nname = \"anthropic/apart\"\nimages = true\n"), 0o600))
 	w.busy = 1
 	a := w.launch("")
 	session := w.open(a)
@@ -59,10 +63,16 @@ func overloaded(t *testing.T) (*world, string) {
 	return w, session
 }
 
-// aside has the process work on something else, so that it has had the time to do what it should not.
+// aside has the process work on something else, with another model, which no wait is for, so that it has had the time to do what it should not.
 func (w *world) aside(a *harness.Agent) {
 	w.t.Helper()
-	w.prompt(a, w.open(a), "other")
+	name := "openai/apart"
+	if fakemodel.Family() == "anthropic" {
+		name = "anthropic/apart"
+	}
+	session := w.open(a)
+	a.Must("session/set_config_option", map[string]any{"sessionId": session, "configId": "model", "value": name}, nil)
+	w.prompt(a, session, "other")
 }
 
 func TestTimer_NotDueMakesNoRequest(t *testing.T) {

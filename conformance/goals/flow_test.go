@@ -116,6 +116,26 @@ func TestFlow_WaitsForACommand(t *testing.T) {
 	}
 }
 
+// What a goal has started and left running is told to its reviewer, and by its record: it may undo what was accepted.
+func TestFlow_LeavesACommandRunning(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, script(turn(call("shell", map[string]any{"command": "while [ ! -e go ]; do sleep 0.02; done", "background": true}),
+		writes("out.txt", "result\n"), candidate())), accepts)
+	defer w.put("go")
+	a, s := w.start()
+	create(a, s, "Produce out.txt.", nil)
+	const told = "Still running in the background: while [ ! -e go ]"
+	if g := w.until(a, s, "achieved"); !strings.HasPrefix(g.Reason, told) {
+		t.Errorf("the goal says %q", g.Reason)
+	}
+	harness.Eventually(t, "the record says so", func() bool { return strings.Contains(a.Text(s), told) })
+	for _, r := range w.model.Requests() {
+		if offers(r, "submit_review") && !strings.Contains(r.Messages[1].Content, "Still running in the background; what they go on to do may change what you see:\n- while [ ! -e go ]") {
+			t.Errorf("the reviewer was told %s", r.Messages[1].Content)
+		}
+	}
+}
+
 // Two goals in two sessions have nothing in common: neither words nor todo nor evidence nor usage.
 func TestFlow_TwoSessions(t *testing.T) {
 	t.Parallel()
