@@ -3,7 +3,6 @@ package goals
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -148,8 +147,5 @@ func readList(have []Requirement, s session.Session, a session.Answered) (out []
 // below tells by its spelling whether a path lies in a directory of the session; a review looks at its links.
 func below(s session.Session, path string) bool {
 	path = absolute(s, path)
-	return slices.ContainsFunc(append([]string{s.Cwd}, s.Roots...), func(root string) bool {
-		rel, err := filepath.Rel(root, path)
-		return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
-	})
+	return slices.ContainsFunc(append([]string{s.Cwd}, s.Roots...), func(root string) bool { return within(root, path) })
 }

@@ -31,7 +31,7 @@ func askNow(tx Tx, g Goal, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := session.PassLimits(tx, &work); err != nil {
+	if err := work.PassLimits(tx); err != nil {
 		return err
 	}
 	if err := tx.UpdateRun(work, now); err != nil {

@@ -118,12 +118,18 @@ func inside(s session.Session, path string) bool {
 	}
 	return slices.ContainsFunc(s.Roots, func(root string) bool {
 		for _, r := range []string{root, evaluated(root)} {
-			if rel, err := filepath.Rel(r, path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			if within(r, path) {
 				return true
 			}
 		}
 		return false
 	})
+}
+
+// within tells by their spelling whether a path is a directory or lies in it.
+func within(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 func evaluated(path string) string {

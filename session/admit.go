@@ -151,7 +151,7 @@ func (t *turn) admit(tx Tx, last Attempt, v Verdict, observed any) error {
 		return tx.UpdateRun(run, now)
 	}
 	if run.limited() {
-		if err := run.passes(tx); err != nil {
+		if err := run.PassLimits(tx); err != nil {
 			return err
 		}
 		if moved := t.a.left(run) > 0; moved { // others were answered before its time: it has its tries still

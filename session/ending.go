@@ -22,16 +22,11 @@ func (t *turn) end(ctx context.Context, finish Finish) error {
 
 // endIn is end inside a transaction, which may bring progress of its own.
 func (t *turn) endIn(tx Tx, finish Finish, observed any, progress int64) error {
-	now := t.e.Now()
-	run, err := tx.Run(t.run.ID)
+	run, now, err := t.endAttempt(tx, AttemptCompleted)
 	if err != nil {
 		return err
 	}
 	run.CommitPoint += progress
-	t.att.State, t.att.EndedAt = AttemptCompleted, now
-	if err := tx.UpdateAttempt(t.att); err != nil {
-		return err
-	}
 	if run.Desired != DesiredRun {
 		return t.closeIn(tx, run, now)
 	}
@@ -50,16 +45,22 @@ func (t *turn) endIn(tx Tx, finish Finish, observed any, progress int64) error {
 	return tx.UpdateRun(run, now)
 }
 
+// endAttempt stores the end of the attempt, and returns its run as it is stored.
+func (t *turn) endAttempt(tx Tx, state AttemptState) (Run, time.Time, error) {
+	now := t.e.Now()
+	run, err := tx.Run(t.run.ID)
+	if err != nil {
+		return run, now, err
+	}
+	t.att.State, t.att.EndedAt = state, now
+	return run, now, tx.UpdateAttempt(t.att)
+}
+
 // leave ends the attempt but not the run.
 func (t *turn) leave(ctx context.Context, state AttemptState, phase Phase, code Code, reason string) error {
 	return t.commit(ctx, "turn.left", func(tx Tx) error {
-		now := t.e.Now()
-		run, err := tx.Run(t.run.ID)
+		run, now, err := t.endAttempt(tx, state)
 		if err != nil {
-			return err
-		}
-		t.att.State, t.att.EndedAt = state, now
-		if err := tx.UpdateAttempt(t.att); err != nil {
 			return err
 		}
 		if run.Desired != DesiredRun {
@@ -188,18 +189,12 @@ func closeOpen(tx Tx, id SessionID, run RunID, now time.Time, why string) error 
 func (t *turn) fault(ctx context.Context, me *ModelError) error {
 	next, ok := tryAgain(t.run.Faults, me)
 	if !ok {
-		t.refusal = me
-		return t.fail(ctx, CodeModelFailed, me.final())
+		return t.fail(ctx, CodeModelFailed, me.final(), me)
 	}
 	first := t.run.Faults == 0
 	err := t.commit(ctx, "model.retry", func(tx Tx) error {
-		now := t.e.Now()
-		run, err := tx.Run(t.run.ID)
+		run, now, err := t.endAttempt(tx, AttemptFailed)
 		if err != nil {
-			return err
-		}
-		t.att.State, t.att.EndedAt = AttemptFailed, now
-		if err := tx.UpdateAttempt(t.att); err != nil {
 			return err
 		}
 		run.Faults = next.faults
@@ -225,19 +220,14 @@ func (t *turn) fault(ctx context.Context, me *ModelError) error {
 	return err
 }
 
-// fail ends an attempt that cannot go on without a person.
-func (t *turn) fail(ctx context.Context, code Code, reason string) error {
+// fail ends an attempt that cannot go on without a person. me is with what the endpoint ended it, nil when that was something else.
+func (t *turn) fail(ctx context.Context, code Code, reason string, me *ModelError) error {
 	return t.commit(ctx, "turn.failed", func(tx Tx) error {
-		now := t.e.Now()
-		run, err := tx.Run(t.run.ID)
+		run, now, err := t.endAttempt(tx, AttemptFailed)
 		if err != nil {
 			return err
 		}
-		t.att.State, t.att.EndedAt = AttemptFailed, now
-		if err := tx.UpdateAttempt(t.att); err != nil {
-			return err
-		}
-		if err := t.keepLimit(tx, t.refusal, now); err != nil {
+		if err := t.keepLimit(tx, me, now); err != nil {
 			return err
 		}
 		if run.Desired != DesiredRun {

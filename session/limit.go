@@ -106,13 +106,8 @@ func (t *turn) keepLimit(tx Tx, me *ModelError, now time.Time) error {
 // held ends an attempt whose next request is not made: it waits like the one that was told.
 func (t *turn) held(ctx context.Context, e *usedUp) error {
 	return t.commit(ctx, "model.retry", func(tx Tx) error {
-		now := t.e.Now()
-		run, err := tx.Run(t.run.ID)
+		run, now, err := t.endAttempt(tx, AttemptFailed)
 		if err != nil {
-			return err
-		}
-		t.att.State, t.att.EndedAt = AttemptFailed, now
-		if err := tx.UpdateAttempt(t.att); err != nil {
 			return err
 		}
 		run.Faults = maxFaults
@@ -143,14 +138,11 @@ func (l Limit) source(own SessionID) string {
 	return "learned from another session"
 }
 
-// passes marks that limits that are stored now do not hold the run any more.
-func (r *Run) passes(tx Tx) (err error) {
+// PassLimits marks that the limits that are stored now do not hold the run any more: a person said so, or it has waited for them.
+func (r *Run) PassLimits(tx Tx) (err error) {
 	r.PastLimit, err = tx.NewestLimit()
 	return err
 }
-
-// PassLimits is for a person's word that a run is to ask, whatever limits are known.
-func PassLimits(tx Tx, r *Run) error { return r.passes(tx) }
 
 // lifts lifts the limits in spite of which the endpoint has answered: others wait for nothing then. It tells whether there were any.
 func (t *turn) lifts(tx Tx) (bool, error) {

@@ -225,7 +225,7 @@ func (e *Engine) Redo(ctx context.Context, id SessionID, how Redo) (RunID, error
 			}
 			if r.ReasonCode == CodeModelRetry {
 				r.Faults, r.RetryAt, r.RetryWait = 0, time.Time{}, 0
-				if err := r.passes(tx); err != nil {
+				if err := r.PassLimits(tx); err != nil {
 					return err
 				}
 			}

@@ -27,7 +27,6 @@ type turn struct {
 	last      string          // digest of the last answer's calls
 	same      int             // how often in a row it came
 	asked     int             // model requests of this attempt
-	refusal   *ModelError     // with which the endpoint ended it; nil for none
 	answered  int64           // revision of the request whose answer is carried out; 0 before the first
 
 	slot   bool   // it has one of the slots for unattended work
@@ -100,7 +99,7 @@ func (t *turn) main(ctx context.Context) error {
 	if errors.As(err, &me) {
 		return t.fault(ctx, me)
 	}
-	return errors.Join(err, t.fail(ctx, CodeModelFailed, safeText(err)))
+	return errors.Join(err, t.fail(ctx, CodeModelFailed, safeText(err), nil))
 }
 
 // maxSame is how often a model may make exactly the same calls in a row before its turn is ended.

@@ -34,11 +34,21 @@ func modelConfig(home, name string, key []byte) (provider.Config, error) {
 // to, or else far less than a model may answer at most.
 func modelLimits(home string) func(session.ModelIdentity) (window, output int64, known bool) {
 	f, _ := userFile(home) // of one that cannot be used nothing counts
-	models := knownModels(f)
+	models, most := knownModels(f), answerMost(home)
 	return func(id session.ModelIdentity) (window, output int64, known bool) {
 		e, _ := models.Find(id.Provider, id.Name)
-		return e.Context.Value, f.Config.Model.MaxTokens, e.Context.Known()
+		return e.Context.Value, most, e.Context.Known()
 	}
+}
+
+// answerMost is how many tokens an answer is limited to, by the environment or the configuration; 0 when it is not.
+func answerMost(home string) int64 {
+	conf, err := modelConfig(home, "", nil)
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(conf.Getenv("HOLDFAST_MAX_TOKENS"), 10, 64) // what is no number is refused where a model is made
+	return max(n, 0)
 }
 
 // scripted tells whether the model will play a script, which every surface says.

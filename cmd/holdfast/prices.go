@@ -39,9 +39,9 @@ func priceCount(f catalogue.Figure[int64]) usage.Count {
 // longestAnswer says how long an answer of a model is at most: what the user limits it to, else what it can write. 0 is unknown.
 func longestAnswer(home string) func(session.ModelIdentity) int64 {
 	f, _ := userFile(home)
-	models := knownModels(f)
+	models, most := knownModels(f), answerMost(home)
 	return func(id session.ModelIdentity) int64 {
-		if most := f.Config.Model.MaxTokens; most > 0 {
+		if most > 0 {
 			return most
 		}
 		e, _ := models.Find(id.Provider, id.Name)

@@ -105,6 +105,16 @@ func TestBudgetIncludesTheReading(t *testing.T) {
 	}
 }
 
+// What an answer may have by the environment is what is reserved for it, whatever is known of the model.
+func TestBudgetReservesTheLongestAnswer(t *testing.T) {
+	w := spender(t, "")
+	w.also = append(w.also, "HOLDFAST_MAX_TOKENS=90000")
+	a := w.launch("", nil)
+	if got := w.exhausted(a, w.goal(a, map[string]any{"tokens": 50000})); len(w.model.Requests()) != 0 {
+		t.Errorf("%d requests: %+v", len(w.model.Requests()), got)
+	}
+}
+
 // A budget of tokens is never gone beyond: what the next request may take is counted before it is sent. A restart changes nothing of it. Raised, in
 // another process, the goal goes on, and what was used stays counted.
 func TestBudgetIsReachedAndRaised(t *testing.T) {
